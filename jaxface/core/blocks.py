@@ -1,0 +1,62 @@
+"""Rows in padded blocks: bounded memory with the same results whatever the block size.
+
+A block is always full (the last one is padded), so one program serves any number of rows.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxface.core import checks
+
+S = TypeVar("S")
+
+
+def num_blocks(num_rows: int, block_size: int) -> int:
+    """How many blocks of `block_size` cover `num_rows`."""
+    checks.at_least("block_size", block_size, 1)
+    return -(-num_rows // block_size)
+
+
+def split(x: jax.Array, block_size: int) -> jax.Array:
+    """Rows `[n, ...]` as blocks `[b, block_size, ...]`, the last one filled with zeros."""
+    count = num_blocks(x.shape[0], block_size)
+    missing = count * block_size - x.shape[0]
+    padded = jnp.pad(x, [(0, missing)] + [(0, 0)] * (x.ndim - 1))
+    return padded.reshape(count, block_size, *x.shape[1:])
+
+
+def valid_rows(num_rows: int, block_size: int) -> jax.Array:
+    """Mask `[b, block_size]` that is True on the rows `split` did not invent."""
+    count = num_blocks(num_rows, block_size)
+    return (jnp.arange(count * block_size, dtype=jnp.int32) < num_rows).reshape(count, block_size)
+
+
+def map_rows(fn: Callable[[jax.Array], Any], x: jax.Array, *, block_size: int) -> Any:
+    """`vmap(fn)(x)` over rows with at most `block_size` rows in flight; the results do not depend on it."""
+    n = x.shape[0]
+    if n <= block_size:
+        return jax.vmap(fn)(x)
+    mapped = jax.lax.map(jax.vmap(fn), split(x, block_size))
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:n], mapped)
+
+
+def fold_rows(step: Callable[[S, jax.Array, jax.Array], S], init: S, x: jax.Array, *, block_size: int) -> S:
+    """Folds `state = step(state, rows [block_size, ...], valid [block_size])` over the blocks of `x`."""
+
+    def body(state: S, block: Any) -> tuple[S, None]:
+        return step(state, *block), None
+
+    return jax.lax.scan(body, init, (split(x, block_size), valid_rows(x.shape[0], block_size)))[0]
+
+
+def padded_batches(x: np.ndarray, *, block_size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Host twin of `split`: yields `(rows [block_size, ...], valid [block_size])` for a loop of jitted calls."""
+    for start in range(0, len(x), block_size):
+        rows = x[start : start + block_size]
+        valid = np.arange(block_size) < len(rows)
+        missing = block_size - len(rows)
+        yield np.pad(rows, [(0, missing)] + [(0, 0)] * (x.ndim - 1)) if missing else rows, valid

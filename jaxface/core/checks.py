@@ -1,0 +1,170 @@
+"""Boundary checks: one clear ValueError naming the argument, what came, what was expected and what to do.
+
+Shapes and dtypes are checked always. Values are checked only when they are concrete: under `jit`, `vmap` or
+`grad` an argument is a tracer, its values are unknown, and the check is skipped without a trace in the program.
+"""
+
+import difflib
+import math
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import jax
+import numpy as np
+
+
+def is_concrete(x: Any) -> bool:
+    """True when the values of `x` can be looked at now, that is outside a transformation."""
+    return not isinstance(x, jax.core.Tracer)
+
+
+def shapes(**arguments: tuple[Any, str]) -> dict[str, int]:
+    """Checks arrays against axis names such as `x=(x, "n d")` and returns the size of every named axis.
+
+    A word is an axis: a number must match exactly, a name must have the same size wherever it stands, and a
+    leading `...` allows any number of leading axes. Names bind from left to right in the order of the arguments.
+    """
+    sizes: dict[str, int] = {}
+    source: dict[str, str] = {}
+    for name, (value, spec) in arguments.items():
+        shape = np.shape(value)
+        axes = spec.split()
+        tail = shape
+        if axes and axes[0] == "...":
+            axes = axes[1:]
+            tail = shape[len(shape) - len(axes) :] if len(shape) >= len(axes) else shape
+        if len(tail) != len(axes):
+            raise ValueError(f"{name} must have shape [{spec.replace(' ', ', ')}]; got shape {shape}.")
+        for axis, size in zip(axes, tail, strict=True):
+            expected = int(axis) if axis.isdigit() else sizes.setdefault(axis, size)
+            if size != expected:
+                origin = f" ({axis} = {expected} comes from {source[axis]})" if axis in source else ""
+                raise ValueError(
+                    f"{name} must have shape [{spec.replace(' ', ', ')}] with {axis} = {expected}; "
+                    f"got shape {shape}{origin}."
+                )
+            source.setdefault(axis, name)
+    return sizes
+
+
+def floating(**arguments: Any) -> None:
+    """Checks that every array holds real floating point numbers."""
+    for name, value in arguments.items():
+        dtype = jax.dtypes.result_type(value)
+        if not jax.numpy.issubdtype(dtype, jax.numpy.floating):
+            raise ValueError(
+                f"{name} must be a floating point array; got dtype {dtype}. "
+                f"Convert it first, e.g. {name}.astype('float32')."
+            )
+
+
+def finite(**arguments: Any) -> None:
+    """Checks that no concrete array holds NaN or infinity; says how many and where the first one is."""
+    for name, value in arguments.items():
+        if not is_concrete(value):
+            continue
+        bad = ~np.isfinite(np.asarray(value))
+        if bad.any():
+            first = tuple(int(i) for i in np.argwhere(bad)[0])
+            raise ValueError(
+                f"{name} must be finite; {int(bad.sum())} of {bad.size} values are NaN or infinite, "
+                f"the first at index {first}. Remove or repair those rows first."
+            )
+
+
+def typed_key(key: Any) -> None:
+    """Checks that `key` is one typed PRNG key, `jax.random.key(seed)`."""
+    dtype = getattr(key, "dtype", None)
+    if dtype is None or not jax.numpy.issubdtype(dtype, jax.dtypes.prng_key):
+        raise ValueError(
+            f"key must be a typed PRNG key such as jax.random.key(0); got {describe(key)}. "
+            "Wrap an old uint32 key with jax.random.wrap_key_data."
+        )
+    if np.shape(key) != ():
+        raise ValueError(f"key must be a single key; got an array of keys of shape {np.shape(key)}. Use vmap.")
+
+
+def dense_labels(name: str, labels: Any, num: int, *, padding: bool = False) -> None:
+    """Checks int32 labels in [0, num); with `padding`, -1 marks rows to leave out."""
+    dtype = jax.dtypes.result_type(labels)
+    if not jax.numpy.issubdtype(dtype, jax.numpy.integer):
+        raise ValueError(
+            f"{name} must be dense integers; got dtype {dtype}. "
+            "Turn names into integers with jaxface.data.groups.dense."
+        )
+    if not is_concrete(labels):
+        return
+    values = np.asarray(labels)
+    low = -1 if padding else 0
+    if values.size and (values.min() < low or values.max() >= num):
+        allowed = f"in [0, {num})" + (" or -1 for padding" if padding else "")
+        raise ValueError(
+            f"{name} must be {allowed}; got values from {values.min()} to {values.max()}. "
+            "Make them dense with jaxface.data.groups.dense."
+        )
+
+
+def between(
+    name: str, value: Any, low: float, high: float, *, closed_low: bool = True, closed_high: bool = True
+) -> None:
+    """Checks every concrete entry of `value` against an interval; NaN is never inside."""
+    if not is_concrete(value):
+        return
+    values = np.asarray(value)
+    inside = (values >= low if closed_low else values > low) & (values <= high if closed_high else values < high)
+    if not inside.all():
+        interval = f"{'[' if closed_low else '('}{low:g}, {high:g}{']' if closed_high else ')'}"
+        raise ValueError(f"{name} must lie in {interval}; got {_worst(values, inside)}.")
+
+
+def positive(name: str, value: Any) -> None:
+    """Checks that every concrete entry of `value` is finite and above zero."""
+    between(name, value, 0.0, math.inf, closed_low=False, closed_high=False)
+
+
+def at_least(name: str, value: int, minimum: int, why: str = "") -> None:
+    """Checks a static count against its minimum."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise ValueError(f"{name} must be an integer; got {describe(value)}.")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}{_because(why)}; got {value}.")
+
+
+def at_most(name: str, value: int, maximum: int, why: str = "") -> None:
+    """Checks a static count against its maximum."""
+    if value > maximum:
+        raise ValueError(f"{name} must be at most {maximum}{_because(why)}; got {value}.")
+
+
+def one_of(name: str, value: Any, choices: Collection[str]) -> None:
+    """Checks a word against the words that are known; suggests the nearest one."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {_listed(choices)}; got {value!r}.{did_you_mean(value, choices)}")
+
+
+def did_you_mean(word: Any, choices: Iterable[str]) -> str:
+    """` Did you mean 'x'?` for the nearest choice, or nothing."""
+    near = difflib.get_close_matches(str(word), [str(choice) for choice in choices], n=1, cutoff=0.5)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def _listed(choices: Iterable[str]) -> str:
+    return ", ".join(repr(choice) for choice in choices)
+
+
+def _because(why: str) -> str:
+    return f" ({why})" if why else ""
+
+
+def describe(value: Any) -> str:
+    """How a value is named in a message: dtype and shape of an array, the value and type of anything else."""
+    if hasattr(value, "dtype"):
+        return f"an array of dtype {value.dtype} and shape {np.shape(value)}"
+    return f"{value!r} of type {type(value).__name__}"
+
+
+def _worst(values: np.ndarray, inside: np.ndarray) -> str:
+    if values.ndim == 0:
+        return f"{values.item()!r}"
+    bad = values[~inside]
+    return f"{bad.size} values outside, the first {bad.flat[0].item()!r}"

@@ -1,0 +1,99 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxface.core import checks
+
+
+def test_shapes_return_the_named_sizes():
+    sizes = checks.shapes(x=(np.zeros((3, 2)), "n d"), labels=(np.zeros(3), "n"), images=(np.zeros((4, 5, 6)), "... 6"))
+    assert sizes == {"n": 3, "d": 2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"x": (np.zeros(3), "n d")}, r"x must have shape \[n, d\]; got shape \(3,\)\."),
+        ({"x": (np.zeros((3, 2)), "n 3")}, r"x must have shape \[n, 3\] with 3 = 3; got shape \(3, 2\)"),
+        ({"x": (np.zeros((3, 2)), "d d")}, r"x must have shape \[d, d\] with d = 3; got shape \(3, 2\)"),
+        (
+            {"x": (np.zeros((3, 2)), "n d"), "labels": (np.zeros(4), "n")},
+            r"labels must have shape \[n\] with n = 3; got shape \(4,\) \(n = 3 comes from x\)",
+        ),
+        ({"x": (np.zeros(3), "... h w")}, r"x must have shape \[\.\.\., h, w\]; got shape \(3,\)"),
+    ],
+)
+def test_shape_errors(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        checks.shapes(**arguments)
+
+
+def test_finite_says_how_many_and_where():
+    x = np.ones((4, 3))
+    x[2, 1], x[3, 0] = np.nan, np.inf
+    with pytest.raises(ValueError, match=r"x must be finite; 2 of 12 values .* first at index \(2, 1\)"):
+        checks.finite(x=x)
+
+
+def test_floating_refuses_integers():
+    with pytest.raises(ValueError, match=r"image must be a floating point array; got dtype uint8\. Convert"):
+        checks.floating(image=np.zeros(3, np.uint8))
+    checks.floating(a=jnp.zeros(3, jnp.bfloat16), b=np.zeros(3), c=1.0)
+
+
+def test_values_are_not_looked_at_inside_transformations():
+    def fn(x, labels, scale):
+        checks.finite(x=x)
+        checks.dense_labels("labels", labels, 2)
+        checks.positive("scale", scale)
+        return x * scale
+
+    bad = (jnp.array([jnp.nan]), jnp.array([7]), jnp.array(-1.0))
+    assert jnp.isnan(jax.jit(fn)(*bad)).all()
+    with pytest.raises(ValueError, match="x must be finite"):
+        fn(*bad)
+
+
+def test_labels():
+    checks.dense_labels("ids", np.array([0, -1, 2]), 3, padding=True)
+    with pytest.raises(ValueError, match=r"ids must be in \[0, 3\); got values from -1 to 2\. Make them dense"):
+        checks.dense_labels("ids", np.array([0, -1, 2]), 3)
+    with pytest.raises(ValueError, match="ids must be dense integers; got dtype float64"):
+        checks.dense_labels("ids", np.array([0.0]), 3)
+
+
+def test_intervals_and_counts():
+    checks.between("weight", np.array([0.0, 1.0]), 0, 1)
+    with pytest.raises(ValueError, match=r"weight must lie in \[0, 1\); got 1 values outside, the first 1.0"):
+        checks.between("weight", np.array([0.0, 1.0]), 0, 1, closed_high=False)
+    with pytest.raises(ValueError, match=r"weight must lie in \[0, 1\]; got nan"):
+        checks.between("weight", float("nan"), 0, 1)
+    with pytest.raises(ValueError, match=r"sigma must lie in \(0, inf\); got 0.0"):
+        checks.positive("sigma", 0.0)
+    with pytest.raises(ValueError, match=r"k must be an integer; got 2.0 of type float"):
+        checks.at_least("k", 2.0, 1)
+    with pytest.raises(ValueError, match="k must be an integer; got True of type bool"):
+        checks.at_least("k", True, 1)
+    with pytest.raises(ValueError, match=r"k must be at most 3 \(the rank\); got 4"):
+        checks.at_most("k", 4, 3, "the rank")
+
+
+def test_words_suggest_the_nearest():
+    with pytest.raises(
+        ValueError,
+        match=r"kernel must be one of 'gaussian', 'linear'; got 'gausian'\. Did you mean 'gaussian'",
+    ):
+        checks.one_of("kernel", "gausian", ["gaussian", "linear"])
+    with pytest.raises(ValueError, match=r"got 'zzz'\.$"):
+        checks.one_of("kernel", "zzz", ["gaussian", "linear"])
+
+
+def test_keys():
+    checks.typed_key(jax.random.key(0))
+    with pytest.raises(ValueError, match=r"typed PRNG key such as jax.random.key"):
+        checks.typed_key(0)
+    with pytest.raises(ValueError, match=r"typed PRNG key .* got an array of dtype uint32 and shape \(2,\)"):
+        checks.typed_key(jnp.zeros(2, jnp.uint32))
+    with pytest.raises(ValueError, match=r"single key; got an array of keys of shape \(3,\)"):
+        checks.typed_key(jax.random.split(jax.random.key(0), 3))

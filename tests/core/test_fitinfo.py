@@ -1,0 +1,37 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxface.core import fitinfo
+from jaxface.core.fitinfo import FitError, Status
+
+
+def info(status, num_iters=0):
+    return fitinfo.closed_form(dtype=jnp.float32, status=status)._replace(num_iters=jnp.asarray(num_iters))
+
+
+def test_good_statuses_pass():
+    fitinfo.raise_if_failed(info(Status.OK))
+    fitinfo.raise_if_failed(info(Status.MAX_ITERS))
+
+
+@pytest.mark.parametrize("status", [s for s in Status if s >= Status.NON_FINITE])
+def test_every_failure_names_cause_and_remedy(status):
+    with pytest.raises(
+        FitError, match=rf"em\.fit ended in {status.name} after 3 iterations: .+\. Remedy: .+\."
+    ) as caught:
+        fitinfo.raise_if_failed(info(status, 3), "em.fit")
+    assert caught.value.status is status
+
+
+def test_batches_say_how_many_and_which():
+    batch = jax.vmap(lambda s: fitinfo.closed_form(dtype=jnp.float32, status=s))(jnp.array([0, 4, 0, 2]))
+    with pytest.raises(FitError, match=r"fit ended in RANK_DEFICIENT for 2 of 4 members \(first: 1\)"):
+        fitinfo.raise_if_failed(batch)
+
+
+def test_worst_and_finite():
+    assert int(fitinfo.worst(Status.OK, jnp.asarray(4), Status.MAX_ITERS)) == 4
+    assert bool(fitinfo.all_finite({"a": jnp.ones(2), "b": jnp.arange(3)}))
+    assert not bool(fitinfo.all_finite({"a": jnp.array([1.0, np.nan])}))
