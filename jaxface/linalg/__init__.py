@@ -1,0 +1,13 @@
+"""Linear algebra for symmetric problems, null spaces and kernels; everything follows the dtype of its input.
+
+    psd         symmetrise, relative ridge, Cholesky solves, log-determinants
+    spectral    eigh and thin SVD with fixed order and signs; simultaneous diagonalisation of a pair
+    nullspace   null spaces from thin factors, numerical rank, projectors with a right derivative
+    scatter     within, between and total scatter: as thin factors and as matrices
+    gram        kernels as pytrees, Gram matrices, centring
+    distances   norms, distances and cosines that are gradient-safe at zero
+    hadamard    the Walsh-Hadamard transform
+
+Eigenvectors and singular vectors are never differentiated: their derivative is finite and wrong when the spectrum is
+degenerate. `spectral` stops gradients; a differentiable subspace goes through `nullspace.project_out`.
+"""

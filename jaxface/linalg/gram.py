@@ -1,0 +1,98 @@
+"""Kernels as pytrees: `kernel(x [n, d], y [m, d]) -> [n, m]`.
+
+A kernel is a parameter like any other: its bandwidth may be traced, vmapped or differentiated, and changing it does
+not recompile. Any function of two row matrices serves as well, wrapped by `custom`.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+
+from jaxface.core import checks
+from jaxface.core.pytree import params, static
+from jaxface.linalg import distances
+
+Kernel = Callable[[jax.Array, jax.Array], jax.Array]
+
+
+@params
+class Linear:
+    """`k(x, y) = x'y`."""
+
+    def __call__(self, x: jax.Array, y: jax.Array) -> jax.Array:
+        """Gram matrix `[n, m]`."""
+        return x @ y.T
+
+
+@params
+class Gaussian:
+    """`k(x, y) = exp(-|x - y|^2 / (2 s^2))` with bandwidth s."""
+
+    bandwidth: jax.Array  # []
+
+    def __call__(self, x: jax.Array, y: jax.Array) -> jax.Array:
+        """Gram matrix `[n, m]`."""
+        bandwidth = jnp.asarray(self.bandwidth, x.dtype)
+        return jnp.exp(-distances.squared_distance_matrix(x, y) / (2 * bandwidth**2))
+
+
+@params
+class Cosine:
+    """`k(x, y) = x'y / (|x| |y|)`."""
+
+    def __call__(self, x: jax.Array, y: jax.Array) -> jax.Array:
+        """Gram matrix `[n, m]`."""
+        return distances.cosine_matrix(x, y)
+
+
+@params
+class Polynomial:
+    """`k(x, y) = (x'y + offset)^degree`."""
+
+    offset: jax.Array  # []
+    degree: int = static()
+
+    def __call__(self, x: jax.Array, y: jax.Array) -> jax.Array:
+        """Gram matrix `[n, m]`."""
+        return (x @ y.T + jnp.asarray(self.offset, x.dtype)) ** self.degree
+
+
+def linear() -> Linear:
+    """The linear kernel."""
+    return Linear()
+
+
+def gaussian(*, bandwidth: jax.Array | float) -> Gaussian:
+    """The Gaussian kernel; a formula `exp(-d^2 / sigma^2)` is `bandwidth = sigma / sqrt(2)`."""
+    checks.positive("bandwidth", bandwidth)
+    return Gaussian(bandwidth=jnp.asarray(bandwidth))
+
+
+def cosine() -> Cosine:
+    """The cosine kernel."""
+    return Cosine()
+
+
+def polynomial(*, degree: int, offset: jax.Array | float = 1.0) -> Polynomial:
+    """The polynomial kernel; `offset >= 0` keeps it positive semidefinite."""
+    checks.at_least("degree", degree, 1)
+    checks.between("offset", offset, 0.0, jnp.inf, closed_high=False)
+    return Polynomial(offset=jnp.asarray(offset), degree=degree)
+
+
+def custom(fn: Kernel) -> jax.tree_util.Partial:
+    """Any function of `[n, d]` and `[m, d]` as a kernel; name it at module level so that jit can recognise it."""
+    return jax.tree_util.Partial(fn)
+
+
+def center(k: jax.Array) -> jax.Array:
+    """`H K H` `[n, n]` with `H = I - 11'/n`: the Gram matrix of samples moved to zero mean in feature space."""
+    columns = k.mean(axis=0)
+    return k - columns[None, :] - k.mean(axis=1)[:, None] + columns.mean()
+
+
+def center_cross(k_cross: jax.Array, k: jax.Array) -> jax.Array:
+    """The same shift for probes: k_cross `[q, n]` against the training Gram matrix k `[n, n]`."""
+    columns = k.mean(axis=0)
+    return k_cross - columns[None, :] - k_cross.mean(axis=1)[:, None] + columns.mean()

@@ -1,0 +1,116 @@
+"""Null spaces from thin factors.
+
+The scatter `S = G' G` of a factor `G [n, d]` is never formed: its eigenvalues are squared singular values, and in
+float32 they put the rank at 45 where 119 is right. Bases have a static width; columns beyond the numerical rank are
+zero and the rank stands beside them.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+
+from jaxface.linalg import spectral
+
+
+class Complement(NamedTuple):
+    """Orthonormal basis of a subspace; trailing columns are zero when the rank is below the width."""
+
+    basis: jax.Array  # [d, r]
+    rank: jax.Array  # int32 []
+    is_reliable: jax.Array  # bool [], False when the route's own rank check failed
+
+
+def default_rtol(factor: jax.Array) -> float:
+    """`max(n, d) eps`: the relative size below which a singular value of `[n, d]` is rounding."""
+    return max(factor.shape) * float(jnp.finfo(factor.dtype).eps)
+
+
+def numerical_rank(values: jax.Array, *, rtol: float) -> jax.Array:
+    """How many singular values `[r]` are above `rtol` times the largest."""
+    return (values > rtol * values.max(initial=0)).sum().astype(jnp.int32)
+
+
+def range_basis(factor: jax.Array, *, rtol: float | None = None) -> Complement:
+    """Basis of the row space of `factor [n, d]`, width min(n, d), by thin SVD; any rank."""
+    svd = spectral.thin_svd(factor)
+    rank = numerical_rank(svd.values, rtol=default_rtol(factor) if rtol is None else rtol)
+    keep = jnp.arange(svd.values.shape[0]) < rank
+    return Complement(jnp.where(keep[None, :], svd.right.T, 0), rank, jnp.asarray(True))
+
+
+def qr_complement(inner: jax.Array, outer: jax.Array) -> Complement:
+    """Null space of `inner [a, d]` inside the row space of `[inner; outer]`, width b, by one thin QR.
+
+    The last b columns of Q in `[inner' outer'] = Q R`. Exact and stable when the a + b rows are independent, which
+    `min |R_jj| > (a + b) eps max |R_jj|` checks; otherwise `is_reliable` is False and `svd_complement` serves.
+    """
+    chex.assert_equal(inner.shape[1], outer.shape[1])
+    rows = jnp.concatenate([inner, outer])
+    chex.assert_axis_dimension_gteq(rows.T, 0, rows.shape[0])
+    q, r = jnp.linalg.qr(jax.lax.stop_gradient(rows).T)
+    pivots = jnp.abs(jnp.diagonal(r))
+    independent = pivots.min() > default_rtol(r) * pivots.max()
+    width = outer.shape[0]
+    basis = spectral.fix_signs(q[:, q.shape[1] - width :])
+    return Complement(basis, jnp.asarray(width, jnp.int32), independent)
+
+
+def svd_complement(inner: jax.Array, total: jax.Array, *, width: int, rtol: float | None = None) -> Complement:
+    """Null space of `inner [a, d]` inside the row space of `total [n, d]`, of any rank, by two thin SVDs.
+
+    The rows of `inner` must lie in the row space of `total`. The rank is `rank(total) - rank(inner)`; more than
+    `width` directions are cut, fewer leave zero columns.
+    """
+    rtol = default_rtol(total) if rtol is None else rtol
+    outside = range_basis(total, rtol=rtol)
+    coordinates = inner @ outside.basis  # [a, r]
+    r = outside.basis.shape[1]
+    # Directions that `total` does not have are lifted out of the null space with a row each.
+    blocked = jnp.where(jnp.arange(r) < outside.rank, 0, _longest_row(coordinates))
+    svd = spectral.thin_svd(jnp.concatenate([coordinates, jnp.diag(blocked)]))
+    used = numerical_rank(svd.values, rtol=rtol)
+    rank = jnp.clip(r - used, 0, width)
+    # Singular values descend: the null directions are the last rows of `right`.
+    null = svd.right[::-1][:width].T if r >= width else jnp.pad(svd.right[::-1].T, ((0, 0), (0, width - r)))
+    basis = outside.basis @ jnp.where((jnp.arange(width) < rank)[None, :], null, 0)
+    return Complement(spectral.fix_signs(basis), rank.astype(jnp.int32), r - used <= width)
+
+
+def _longest_row(x: jax.Array) -> jax.Array:
+    """A size at which a row counts as present but never raises the largest singular value; 1 for a zero matrix."""
+    length = jnp.sqrt((x * x).sum(axis=1)).max()
+    return jnp.where(length > 0, length, 1)
+
+
+def project_out(factor: jax.Array, x: jax.Array, *, rtol: float | None = None) -> jax.Array:
+    """`P x` for x `[..., d]`, where P projects onto the null space of `factor [n, d]`; d x d is never formed.
+
+    Differentiable in both arguments, also where singular values repeat. The rank is taken as locally constant.
+    """
+    return _project_out(factor, x, default_rtol(factor) if rtol is None else rtol)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(2,))
+def _project_out(factor: jax.Array, x: jax.Array, rtol: float) -> jax.Array:
+    basis = range_basis(factor, rtol=rtol).basis
+    return x - (x @ basis) @ basis.T
+
+
+@_project_out.defjvp
+def _project_out_jvp(
+    rtol: float, primals: tuple[jax.Array, jax.Array], tangents: tuple[jax.Array, jax.Array]
+) -> tuple[jax.Array, jax.Array]:
+    """`d(P x) = P dx - P dG' G+' x - G+ dG P x`, with `P = I - G+ G`, at constant rank."""
+    (factor, x), (d_factor, d_x) = primals, tangents
+    pinv = jnp.linalg.pinv(factor, rtol=rtol)  # [d, n]; its own derivative is right, so higher orders are too
+    out = _project_out(factor, x, rtol)
+    turned = d_x - (x @ pinv) @ d_factor
+    return out, turned - (turned @ pinv) @ factor - (out @ d_factor.T) @ pinv.T
+
+
+def projector(factor: jax.Array, *, rtol: float | None = None) -> jax.Array:
+    """P `[d, d]` onto the null space of `factor [n, d]`, with the derivative of `project_out`."""
+    return project_out(factor, jnp.eye(factor.shape[1], dtype=factor.dtype), rtol=rtol)

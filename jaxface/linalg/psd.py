@@ -1,0 +1,42 @@
+"""Symmetric positive definite matrices: Cholesky solves and log-determinants with a relative ridge.
+
+A matrix that is not positive definite gives NaN, as LAPACK does under `jit`; a fit turns that into a status.
+"""
+
+import chex
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_solve, solve_triangular
+
+
+def symmetrize(a: jax.Array) -> jax.Array:
+    """`(A + A') / 2` over the last two axes."""
+    return (a + jnp.swapaxes(a, -1, -2)) / 2
+
+
+def add_ridge(a: jax.Array, ridge: jax.Array | float) -> jax.Array:
+    """`A + ridge (tr A / d) I` `[d, d]`: a ridge relative to the mean eigenvalue, so no unit can make it vanish."""
+    chex.assert_rank(a, 2)
+    d = a.shape[0]
+    return a + ridge * (jnp.trace(a) / d) * jnp.eye(d, dtype=a.dtype)
+
+
+def cholesky(a: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
+    """Lower L `[d, d]` with `L L' = A + ridge (tr A / d) I`; NaN when that is not positive definite."""
+    return jnp.linalg.cholesky(add_ridge(symmetrize(a), ridge))
+
+
+def solve(a: jax.Array, b: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
+    """`(A + ridge (tr A / d) I)^-1 B` for b `[d]` or `[d, k]`."""
+    return cho_solve((cholesky(a, ridge=ridge), True), b)
+
+
+def log_det(a: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
+    """`log |A + ridge (tr A / d) I|`, from the diagonal of the Cholesky factor."""
+    return 2 * jnp.log(jnp.diagonal(cholesky(a, ridge=ridge))).sum()
+
+
+def mahalanobis(a: jax.Array, x: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
+    """`x' A^-1 x` for x `[d]`, as the squared length of `L^-1 x`, which cannot be negative."""
+    whitened = solve_triangular(cholesky(a, ridge=ridge), x, lower=True)
+    return whitened @ whitened

@@ -1,0 +1,94 @@
+"""The transformation table of `jaxface.linalg`."""
+
+import numpy as np
+
+from jaxface.linalg import distances, gram, hadamard, nullspace, psd, scatter, spectral
+from tests.transformations import Case
+
+
+def spd(rng, d=5):
+    a = rng.normal(size=(d, 2 * d))
+    return a @ a.T / d
+
+
+def factor(rng, n=3, d=6):
+    return rng.normal(size=(n, d))
+
+
+def repeated_spectrum(rng, n=3, d=6):
+    """Orthonormal rows: all singular values are equal."""
+    return np.linalg.qr(rng.normal(size=(d, n)))[0].T
+
+
+def rows(rng, n=7, d=4):
+    return rng.normal(size=(n, d))
+
+
+LABELS = np.array([0, 1, 1, 2, 0, 2, 2], np.int32)
+
+CASES = [
+    Case(psd.symmetrize, lambda r: (r.normal(size=(4, 4)),), grad=(0,)),
+    Case(psd.add_ridge, lambda r: (spd(r), np.float64(0.1)), grad=(0, 1)),
+    Case(psd.cholesky, lambda r: (spd(r),), {"ridge": 0.01}, grad=(0,)),
+    Case(psd.solve, lambda r: (spd(r), r.normal(size=(5, 2))), {"ridge": 0.01}, grad=(0, 1), factor=10),
+    Case(psd.solve, lambda r: (spd(r), r.normal(size=5)), grad=(0, 1), factor=10, variant="vector"),
+    Case(psd.log_det, lambda r: (spd(r),), {"ridge": 0.01}, grad=(0,)),
+    Case(psd.mahalanobis, lambda r: (spd(r), r.normal(size=5)), grad=(0, 1), factor=10),
+    Case(spectral.fix_signs, lambda r: (r.normal(size=(5, 3)),), grad=(0,)),
+    Case(spectral.eigh, lambda r: (spd(r),), factor=10),
+    Case(spectral.thin_svd, lambda r: (factor(r),), factor=10),
+    Case(spectral.diagonalize_pair, lambda r: (spd(r), spd(r)), factor=100),
+    Case(nullspace.numerical_rank, lambda r: (np.sort(r.uniform(size=5))[::-1].copy(),), {"rtol": 0.5}),
+    Case(nullspace.range_basis, lambda r: (factor(r),), factor=10),
+    Case(nullspace.qr_complement, lambda r: (factor(r, 3, 8), factor(r, 2, 8)), factor=10),
+    Case(
+        nullspace.svd_complement,
+        lambda r: (lambda t: (t[:3] - t[:3].mean(0), t - t.mean(0)))(factor(r, 6, 9)),
+        {"width": 4},
+        factor=100,
+    ),
+    Case(nullspace.project_out, lambda r: (factor(r), r.normal(size=6)), grad=(0, 1), factor=10),
+    Case(
+        nullspace.project_out,
+        lambda r: (repeated_spectrum(r), r.normal(size=6)),
+        grad=(0, 1),
+        factor=10,
+        variant="repeated singular values",
+    ),
+    Case(nullspace.projector, lambda r: (factor(r),), grad=(0,), factor=10),
+    Case(
+        nullspace.projector,
+        lambda r: (repeated_spectrum(r),),
+        grad=(0,),
+        factor=10,
+        variant="repeated singular values",
+    ),
+    Case(scatter.class_moments, lambda r: (rows(r), LABELS), {"num_classes": 4}, grad=(0,)),
+    Case(scatter.within_factor, lambda r: (rows(r), LABELS), {"num_classes": 4}, grad=(0,)),
+    Case(scatter.between_factor, lambda r: (rows(r), LABELS), {"num_classes": 3}, grad=(0,)),
+    Case(scatter.total_factor, lambda r: (rows(r),), grad=(0,)),
+    Case(scatter.matrix, lambda r: (rows(r),), grad=(0,)),
+    Case(distances.safe_sqrt, lambda r: (r.uniform(0.5, 1, size=4),), grad=(0,)),
+    Case(distances.norm, lambda r: (r.normal(size=4),), grad=(0,)),
+    Case(distances.normalize, lambda r: (r.normal(size=4),), grad=(0,)),
+    Case(distances.squared_distance, lambda r: (r.normal(size=4), r.normal(size=4)), grad=(0, 1)),
+    Case(distances.distance, lambda r: (r.normal(size=4), r.normal(size=4)), grad=(0, 1)),
+    Case(distances.cosine, lambda r: (r.normal(size=4), r.normal(size=4)), grad=(0, 1)),
+    Case(distances.squared_distance_matrix, lambda r: (rows(r), rows(r, 5)), grad=(0, 1)),
+    Case(distances.cosine_matrix, lambda r: (rows(r), rows(r, 5)), grad=(0, 1)),
+    Case(distances.first_min, lambda r: (r.integers(0, 4, size=(6, 5)).astype(float),)),
+    Case(gram.center, lambda r: (spd(r),), grad=(0,)),
+    Case(gram.center_cross, lambda r: (r.normal(size=(3, 5)), spd(r)), grad=(0, 1)),
+    Case(hadamard.transform, lambda r: (r.normal(size=(3, 128)),), grad=(0,)),
+]
+
+EXEMPT = [
+    nullspace.default_rtol,  # a Python float from shape and dtype
+    gram.linear,  # constructors of kernels: the kernels themselves are tested in test_gram.py
+    gram.gaussian,
+    gram.cosine,
+    gram.polynomial,
+    gram.custom,
+    hadamard.next_power_of_two,  # Python integers
+    hadamard.matrix,  # takes a size, not an array
+]

@@ -1,0 +1,39 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from jaxface.linalg import distances
+from tests.tolerances import assert_close
+
+
+def test_matrices_equal_scipy(rng):
+    x, y = rng.normal(size=(6, 4)), rng.normal(size=(9, 4))
+    assert_close(distances.squared_distance_matrix(x, y), cdist(x, y) ** 2)
+    assert_close(distances.cosine_matrix(x, y), 1 - cdist(x, y, "cosine"))
+
+
+def test_large_common_offset_does_not_cancel(rng):
+    x, y = rng.normal(size=(6, 4)), rng.normal(size=(9, 4))
+    moved = distances.squared_distance_matrix(jnp.asarray(x + 1e3, jnp.float32), jnp.asarray(y + 1e3, jnp.float32))
+    assert np.abs(moved - cdist(x, y) ** 2).max() < 1e-2
+
+
+def test_gradients_are_zero_where_vectors_coincide():
+    x = jnp.array([1.0, 2.0])
+    assert_close(jax.grad(distances.distance)(x, x), np.zeros(2))
+    assert_close(jax.grad(distances.norm)(jnp.zeros(3)), np.zeros(3))
+    assert np.isfinite(jax.grad(lambda v: distances.cosine(v, x))(jnp.zeros(2))).all()
+
+
+def test_zero_vectors_stay_zero():
+    assert_close(distances.normalize(jnp.zeros((2, 3))), np.zeros((2, 3)))
+    assert_close(distances.cosine(jnp.zeros(3), jnp.ones(3)), 0.0)
+
+
+def test_first_min_takes_the_first_of_ties_and_survives_nan():
+    values = jnp.array([[3.0, 1.0, 1.0], [2.0, 2.0, 2.0], [jnp.nan, 1.0, 2.0]])
+    found = distances.first_min(values)
+    assert found.dtype == jnp.int32
+    assert found[:2].tolist() == [1, 0]
+    assert 0 <= int(found[2]) < 3

@@ -1,0 +1,33 @@
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+
+from jaxface.linalg import psd
+from tests.tolerances import assert_close
+
+
+def matrix(rng, d=6, n=20):
+    x = rng.normal(size=(n, d))
+    return x.T @ x
+
+
+def test_solve_and_log_det_with_ridge_equal_numpy(rng):
+    a, b = matrix(rng), rng.normal(size=(6, 3))
+    ridged = a + 0.05 * np.trace(a) / 6 * np.eye(6)
+    assert_close(psd.solve(a, b, ridge=0.05), scipy.linalg.solve(ridged, b))
+    assert_close(psd.log_det(a, ridge=0.05), np.linalg.slogdet(ridged)[1])
+    assert_close(psd.mahalanobis(a, b[:, 0]), b[:, 0] @ np.linalg.inv(a) @ b[:, 0])
+
+
+def test_ridge_is_relative_so_units_do_not_matter(rng):
+    a, b = matrix(rng, n=3), rng.normal(size=6)  # rank 3 of 6: only the ridge makes it invertible
+    assert_close(psd.solve(1e-12 * a, b, ridge=1e-3) * 1e-12, psd.solve(a, b, ridge=1e-3))
+
+
+def test_ridge_works_in_float32_where_an_absolute_jitter_vanishes(rng):
+    a = jnp.asarray(1e4 * matrix(rng, n=3), jnp.float32)
+    assert np.isfinite(psd.log_det(a, ridge=1e-4))
+
+
+def test_not_positive_definite_gives_nan_and_no_exception():
+    assert np.isnan(psd.log_det(jnp.diag(jnp.array([1.0, -1.0]))))

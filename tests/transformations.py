@@ -1,0 +1,28 @@
+"""The transformation table: what every public function of a room must survive.
+
+A room lists its functions as `CASES` in `tests/<room>/cases.py`; `tests/test_transformations.py` runs each of them
+eager against jit, vmap against a loop, float32 in against float32 out, and checks its gradient where one is defined.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One function with example arguments (float64; a fresh draw per call of `args`)."""
+
+    fn: Callable[..., Any]
+    args: Callable[[np.random.Generator], tuple[Any, ...]]
+    static: dict[str, Any] = dataclasses.field(default_factory=dict)
+    grad: tuple[int, ...] = ()  # positions whose gradient is checked
+    factor: float = 1.0  # widens the dtype table
+    variant: str = ""
+
+    @property
+    def name(self) -> str:
+        module = self.fn.__module__.removeprefix("jaxface.")
+        return f"{module}.{self.fn.__name__}" + (f"[{self.variant}]" if self.variant else "")
