@@ -1,0 +1,138 @@
+"""k-means: Lloyd's iteration on `sum_i min_k |x_i - c_k|^2`, with k-means++ or random starts and vmapped restarts."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxface.core import checks, loops, prng
+from jaxface.core.fitinfo import FitInfo
+from jaxface.core.pytree import member, params
+from jaxface.linalg import distances
+
+
+@params
+class KMeans:
+    """Cluster centres."""
+
+    centers: jax.Array  # [k, d]
+
+
+class Assignment(NamedTuple):
+    """Nearest centre of every sample."""
+
+    labels: jax.Array  # int32 [n]
+    squared: jax.Array  # [n], squared distance to it
+
+
+Init = Callable[..., KMeans]
+
+
+def init_plus_plus(key: jax.Array, x: jax.Array, *, num_clusters: int) -> KMeans:
+    """k-means++: each further centre is a sample drawn with probability proportional to its squared distance."""
+    x = _checked(x, num_clusters)
+    n = x.shape[0]
+    first, rest = jax.random.split(key)
+
+    def draw(squared: jax.Array, step_key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        # Where every sample lies on a centre already (duplicates), the draw is uniform.
+        weights = jnp.where(squared.sum() > 0, squared, jnp.ones_like(squared))
+        center = x[jax.random.categorical(step_key, jnp.log(weights))]
+        return jnp.minimum(squared, ((x - center[None, :]) ** 2).sum(axis=1)), center
+
+    start = x[jax.random.randint(first, (), 0, n)]
+    squared = ((x - start[None, :]) ** 2).sum(axis=1)
+    _, others = jax.lax.scan(draw, squared, jax.random.split(rest, num_clusters)[1:])
+    return KMeans(centers=jnp.concatenate([start[None, :], others]))
+
+
+def init_random(key: jax.Array, x: jax.Array, *, num_clusters: int) -> KMeans:
+    """`num_clusters` different samples, all equally likely."""
+    x = _checked(x, num_clusters)
+    return KMeans(centers=x[jax.random.choice(key, x.shape[0], (num_clusters,), replace=False)])
+
+
+def assign(clusters: KMeans, x: jax.Array) -> Assignment:
+    """Nearest centre of each row of x `[n, d]`; ties go to the lowest index."""
+    squared = distances.squared_distance_matrix(x, clusters.centers)
+    return Assignment(distances.first_min(squared), squared.min(axis=1))
+
+
+def predict(clusters: KMeans, x: jax.Array) -> jax.Array:
+    """Index of the centre nearest to one vector `[d]`."""
+    return assign(clusters, x[None, :]).labels[0]
+
+
+def update(clusters: KMeans, x: jax.Array) -> tuple[KMeans, jax.Array, jax.Array]:
+    """One Lloyd step: `(new centres, inertia of the old ones, number of re-seeded clusters)`.
+
+    The r-th empty cluster moves to the sample that is r-th farthest from its centre.
+    """
+    k = clusters.centers.shape[0]
+    x = jnp.asarray(x)
+    labels, squared = assign(clusters, x)
+    count = jax.ops.segment_sum(jnp.ones_like(squared), labels, k)
+    mean = jax.ops.segment_sum(x, labels, k) / jnp.maximum(count, 1)[:, None]
+    empty = count == 0
+    _, farthest = jax.lax.top_k(squared, k)
+    turn = jnp.clip(jnp.cumsum(empty) - 1, 0, k - 1)
+    centers = jnp.where(empty[:, None], x[farthest[turn]], mean)
+    return KMeans(centers=centers), squared.sum(), empty.sum().astype(jnp.int32)
+
+
+def fit(x: jax.Array, init: KMeans, *, num_iters: int, tol: float = 0.0) -> tuple[KMeans, FitInfo]:
+    """Lloyd's iteration on x `[n, d]` from `init`; the objective trace is the inertia of each assignment."""
+    x = _checked(x, init.centers.shape[0])
+    checks.shapes(x=(x, "n d"), centers=(init.centers, "k d"))
+    return _fit(x, init, num_iters=num_iters, tol=tol)
+
+
+def fit_restarts(
+    key: jax.Array,
+    x: jax.Array,
+    *,
+    num_clusters: int,
+    num_restarts: int,
+    num_iters: int,
+    tol: float = 0.0,
+    init: Init = init_plus_plus,
+) -> tuple[KMeans, FitInfo]:
+    """The restart of lowest final inertia out of `num_restarts`, all fitted in one vmapped call."""
+    x = _checked(x, num_clusters)
+    keys = prng.member_keys(key, num_restarts)
+    return _fit_restarts(keys, x, init=init, num_clusters=num_clusters, num_iters=num_iters, tol=tol)
+
+
+def _checked(x: jax.Array, num_clusters: int) -> jax.Array:
+    n = checks.shapes(x=(x, "n d"))["n"]
+    checks.floating(x=x)
+    checks.finite(x=x)
+    checks.at_least("num_clusters", num_clusters, 1)
+    checks.at_most("num_clusters", num_clusters, n, "the number of samples")
+    return jnp.asarray(x)
+
+
+def _iterate(x: jax.Array, init: KMeans, num_iters: int, tol: float) -> tuple[KMeans, FitInfo]:
+    def step(state: tuple[KMeans, jax.Array]) -> tuple[tuple[KMeans, jax.Array], jax.Array]:
+        clusters, replaced = state
+        clusters, inertia, empty = update(clusters, x)
+        return (clusters, replaced + empty), inertia
+
+    (clusters, replaced), trace = loops.iterate(step, (init, jnp.zeros((), jnp.int32)), num_iters=num_iters, tol=tol)
+    no_rank = jnp.asarray(-1, jnp.int32)
+    return clusters, FitInfo(*trace, rank=no_rank, jitter=jnp.zeros((), x.dtype), num_replaced=replaced)
+
+
+_fit = jax.jit(_iterate, static_argnames=("num_iters", "tol"))
+
+
+@partial(jax.jit, static_argnames=("init", "num_clusters", "num_iters", "tol"))
+def _fit_restarts(
+    keys: jax.Array, x: jax.Array, *, init: Init, num_clusters: int, num_iters: int, tol: float
+) -> tuple[KMeans, FitInfo]:
+    starts = jax.vmap(lambda key: init(key, x, num_clusters=num_clusters))(keys)
+    fitted, infos = jax.vmap(lambda start: _iterate(x, start, num_iters, tol))(starts)
+    inertia = jax.vmap(lambda clusters: assign(clusters, x).squared.sum())(fitted)
+    return member((fitted, infos), jnp.argmin(inertia))

@@ -1,0 +1,79 @@
+"""Fisherfaces: linear discriminant analysis after PCA, from thin factors of the two scatters."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+from jaxface.core import checks, fitinfo
+from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.linalg import nullspace, scatter, spectral
+from jaxface.subspace import pca
+from jaxface.subspace.linear_map import LinearMap
+
+
+def fit(
+    x: jax.Array,
+    labels: jax.Array,
+    *,
+    num_classes: int,
+    num_components: int,
+    pca_components: int | None = None,
+    ridge: jax.Array | float = 0.0,
+) -> tuple[LinearMap, FitInfo]:
+    """Fisherfaces of x `[n, d]`: the r directions that maximise `|W'S_b W| / |W'S_w W|` after PCA.
+
+    The PCA keeps `pca_components` axes (default min(n - c, d), where S_w just has full rank); r is at most c - 1. The
+    basis whitens the within-class covariance, `W'(S_w / (n - c)) W = I`. `ridge` adds `ridge (tr S_w / p) I` to S_w in
+    the p PCA axes. Without a ridge a singular S_w gives RANK_DEFICIENT. The result has stopped gradients.
+    """
+    sizes = checks.shapes(x=(x, "n d"), labels=(labels, "n"))
+    n, d = sizes["n"], sizes["d"]
+    checks.floating(x=x)
+    checks.finite(x=x)
+    checks.at_least("num_classes", num_classes, 2, "discrimination needs two classes")
+    checks.dense_labels("labels", labels, num_classes)
+    checks.at_least("number of samples minus num_classes", n - num_classes, 1, "some class needs two samples")
+    checks.at_least("num_components", num_components, 1)
+    checks.at_most("num_components", num_components, num_classes - 1, "the rank of the between-class scatter")
+    checks.between("ridge", ridge, 0.0, jnp.inf, closed_high=False)
+    width = min(n - num_classes, d) if pca_components is None else pca_components
+    checks.at_least("pca_components", width, num_components)
+    checks.at_most("pca_components", width, min(n - 1, d), f"{n} centred samples of {d} dimensions")
+    return _fit(x, labels, ridge, num_classes=num_classes, num_components=num_components, pca_components=width)
+
+
+@partial(jax.jit, static_argnames=("num_classes", "num_components", "pca_components"))
+def _fit(
+    x: jax.Array,
+    labels: jax.Array,
+    ridge: jax.Array | float,
+    *,
+    num_classes: int,
+    num_components: int,
+    pca_components: int,
+) -> tuple[LinearMap, FitInfo]:
+    principal = pca.principal_axes(x, num_components=pca_components)
+    y = (x - principal.mean[None, :]) @ principal.axes
+    within = scatter.within_factor(y, labels, num_classes=num_classes)
+    between = scatter.between_factor(y, labels, num_classes=num_classes)
+    freedom = x.shape[0] - num_classes
+    whitening, rank = _whitening(within / jnp.sqrt(jnp.asarray(freedom, x.dtype)), ridge)
+    directions = spectral.thin_svd(between @ whitening).right[:num_components].T
+    basis = principal.axes @ (whitening @ directions)
+    full = (jnp.asarray(ridge) > 0) | (rank == pca_components)
+    status = jnp.where(full, int(Status.OK), int(Status.RANK_DEFICIENT))
+    info = fitinfo.closed_form(dtype=x.dtype, status=status, rank=rank, jitter=ridge)
+    return LinearMap(mean=principal.mean, basis=basis), info
+
+
+def _whitening(factor: jax.Array, ridge: jax.Array | float) -> tuple[jax.Array, jax.Array]:
+    """`V diag(s^2 + ridge mean(s^2))^(-1/2)` of a factor `U s V'`; directions of size zero are dropped."""
+    n, p = factor.shape
+    svd = spectral.thin_svd(jnp.pad(factor, ((0, max(0, p - n)), (0, 0))))
+    rank = nullspace.numerical_rank(svd.values, rtol=nullspace.default_rtol(factor))
+    squared = svd.values**2
+    powers = squared + ridge * squared.sum() / p
+    usable = (jnp.arange(p) < rank) | ((jnp.asarray(ridge) > 0) & (powers > 0))
+    scale = jnp.where(usable, jnp.where(usable, powers, 1) ** -0.5, 0)
+    return svd.right.T * scale[None, :], rank

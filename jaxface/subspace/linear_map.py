@@ -1,0 +1,23 @@
+"""The affine map `z = W'(x - mean)` that every linear subspace method returns."""
+
+import jax
+
+from jaxface.core.pytree import params
+
+
+@params
+class LinearMap:
+    """A mean and a basis; columns beyond the numerical rank of the fit are zero."""
+
+    mean: jax.Array  # [d]
+    basis: jax.Array  # [d, r], W
+
+
+def transform(linear_map: LinearMap, x: jax.Array) -> jax.Array:
+    """`W'(x - mean)`: `[d]` to `[r]`."""
+    return (x - linear_map.mean) @ linear_map.basis
+
+
+def reconstruct(linear_map: LinearMap, z: jax.Array) -> jax.Array:
+    """`mean + W z`: `[r]` to `[d]`; the nearest point of the subspace when W is orthonormal."""
+    return linear_map.mean + linear_map.basis @ z

@@ -1,0 +1,57 @@
+"""Eigenfaces: principal components by thin SVD of the centred samples."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxface.core import checks, fitinfo
+from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.linalg import nullspace, scatter, spectral
+from jaxface.subspace.linear_map import LinearMap
+
+
+class Principal(NamedTuple):
+    """Principal axes with their variances; axes beyond the rank are zero."""
+
+    mean: jax.Array  # [d]
+    axes: jax.Array  # [d, r], orthonormal
+    variances: jax.Array  # [r], eigenvalues of S_t / n, descending
+    rank: jax.Array  # int32 []
+
+
+def principal_axes(x: jax.Array, *, num_components: int) -> Principal:
+    """The leading eigenvectors of `S_t / n` of x `[n, d]`, without forming S_t; gradients are stopped."""
+    n = checks.shapes(x=(x, "n d"))["n"]
+    svd = spectral.thin_svd(scatter.total_factor(x))
+    rank = nullspace.numerical_rank(svd.values, rtol=nullspace.default_rtol(x))
+    keep = jnp.arange(num_components) < rank
+    axes = jnp.where(keep[None, :], svd.right[:num_components].T, 0)
+    variances = jnp.where(keep, svd.values[:num_components] ** 2 / n, 0)
+    return Principal(jax.lax.stop_gradient(x.mean(axis=0)), axes, variances, rank)
+
+
+def fit(x: jax.Array, *, num_components: int, whiten: bool = False) -> tuple[LinearMap, FitInfo]:
+    """Eigenfaces of x `[n, d]`: the first `num_components` principal axes, at most min(n - 1, d).
+
+    With `whiten`, the outputs have unit variance on the training set. Axes beyond the numerical rank are zero and
+    the status says RANK_DEFICIENT. The result has stopped gradients.
+    """
+    sizes = checks.shapes(x=(x, "n d"))
+    checks.floating(x=x)
+    checks.finite(x=x)
+    checks.at_least("number of samples", sizes["n"], 2)
+    checks.at_least("num_components", num_components, 1)
+    most = min(sizes["n"] - 1, sizes["d"])
+    checks.at_most("num_components", num_components, most, f"{sizes['n']} centred samples of {sizes['d']} dimensions")
+    return _fit(x, num_components=num_components, whiten=whiten)
+
+
+@partial(jax.jit, static_argnames=("num_components", "whiten"))
+def _fit(x: jax.Array, *, num_components: int, whiten: bool) -> tuple[LinearMap, FitInfo]:
+    found = principal_axes(x, num_components=num_components)
+    scale = jnp.where(found.variances > 0, found.variances, 1) ** -0.5 if whiten else jnp.ones_like(found.variances)
+    status = jnp.where(found.rank < num_components, int(Status.RANK_DEFICIENT), int(Status.OK))
+    info = fitinfo.closed_form(dtype=x.dtype, status=status, rank=found.rank)
+    return LinearMap(mean=found.mean, basis=found.axes * scale[None, :]), info

@@ -1,0 +1,97 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans as SkKMeans
+
+from jaxface.cluster import kmeans
+from jaxface.cluster.kmeans import KMeans
+from jaxface.core.fitinfo import Status
+from tests.tolerances import assert_close
+
+
+def blobs(rng, k=4, per=10):
+    centers = 20 * rng.normal(size=(k, 3))
+    labels = np.repeat(np.arange(k), per)
+    return centers[labels] + rng.normal(size=(k * per, 3)), labels
+
+
+def lloyd(x, centers, num_iters):
+    """The textbook loop, for data that leave no cluster empty."""
+    trace = []
+    for _ in range(num_iters):
+        squared = ((x[:, None, :] - centers[None]) ** 2).sum(-1)
+        labels = squared.argmin(1)
+        trace.append(squared.min(1).sum())
+        centers = np.stack([x[labels == k].mean(0) for k in range(len(centers))])
+    return centers, np.array(trace)
+
+
+def test_iteration_equals_the_textbook_loop(rng):
+    x, _ = blobs(rng)
+    start = x[[0, 10, 20, 30]]
+    fitted, info = kmeans.fit(x, KMeans(centers=jnp.asarray(start)), num_iters=6)
+    centers, trace = lloyd(x, start, 6)
+    assert_close(fitted.centers, centers)
+    assert_close(info.objective, trace)
+    assert np.all(np.diff(info.objective) <= 1e-9)
+
+
+def test_restarts_reach_scikit_learn(rng):
+    x = rng.normal(size=(80, 3))
+    fitted, info = kmeans.fit_restarts(jax.random.key(0), x, num_clusters=5, num_restarts=20, num_iters=100, tol=1e-9)
+    reference = SkKMeans(5, n_init=20, random_state=0).fit(x).inertia_
+    assert float(kmeans.assign(fitted, x).squared.sum()) <= 1.005 * reference
+    assert int(info.status) == Status.OK
+    done = int(info.num_iters)
+    assert np.isfinite(info.objective[:done]).all()
+    assert np.isnan(info.objective[done:]).all()
+
+
+def test_tolerance_that_is_not_reached_is_a_status(rng):
+    _, info = kmeans.fit(x := rng.normal(size=(50, 3)), KMeans(centers=jnp.asarray(x[:5])), num_iters=2, tol=1e-12)
+    assert int(info.status) == Status.MAX_ITERS
+
+
+def test_empty_clusters_move_to_the_farthest_samples(rng):
+    x = np.concatenate([rng.normal(size=(10, 2)), [[50.0, 0.0], [0.0, 70.0]]])
+    start = KMeans(centers=jnp.array([[0.0, 0.0], [1e6, 1e6], [2e6, 2e6]]))
+    moved, _inertia, replaced = kmeans.update(start, jnp.asarray(x))
+    assert int(replaced) == 2
+    assert_close(moved.centers[1], x[11])
+    assert_close(moved.centers[2], x[10])
+    fitted, info = kmeans.fit(jnp.asarray(x), start, num_iters=5)
+    assert int(info.num_replaced) == 2
+    assert len(np.unique(kmeans.assign(fitted, x).labels)) == 3
+
+
+def test_plus_plus_spreads_and_survives_duplicates(rng):
+    x, labels = blobs(rng)
+    keys = jax.random.split(jax.random.key(1), 50)
+    starts = jax.vmap(lambda k: kmeans.init_plus_plus(k, x, num_clusters=4).centers)(keys)
+    hits = [len(np.unique(labels[np.argmin(((x[:, None] - s) ** 2).sum(-1), 0)])) == 4 for s in np.asarray(starts)]
+    assert np.mean(hits) > 0.9  # random starts hit all four in about 12 % of draws
+    same = np.ones((6, 2))
+    assert_close(kmeans.init_plus_plus(jax.random.key(0), same, num_clusters=3).centers, np.ones((3, 2)))
+
+
+def test_random_start_takes_different_samples(rng):
+    x = rng.normal(size=(5, 2))
+    start = kmeans.init_random(jax.random.key(0), x, num_clusters=5)
+    assert_close(np.sort(start.centers, axis=0), np.sort(x, axis=0))
+
+
+def test_restart_i_does_not_depend_on_their_number(rng):
+    x = rng.normal(size=(30, 3))
+    one = kmeans.fit_restarts(jax.random.key(3), x, num_clusters=3, num_restarts=1, num_iters=9)[0]
+    many = kmeans.fit_restarts(jax.random.key(3), x, num_clusters=3, num_restarts=30, num_iters=9)[0]
+    assert float(kmeans.assign(many, x).squared.sum()) <= float(kmeans.assign(one, x).squared.sum())
+
+
+def test_errors(rng):
+    with pytest.raises(ValueError, match=r"num_clusters must be at most 4 \(the number of samples\); got 5"):
+        kmeans.init_random(jax.random.key(0), rng.normal(size=(4, 2)), num_clusters=5)
+    with pytest.raises(ValueError, match="key must be a typed PRNG key"):
+        kmeans.fit_restarts(
+            jnp.zeros(2, jnp.uint32), rng.normal(size=(4, 2)), num_clusters=2, num_restarts=1, num_iters=1
+        )

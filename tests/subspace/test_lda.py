@@ -1,0 +1,105 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.linalg
+
+from jaxface.core.fitinfo import FitError, Status, raise_if_failed
+from jaxface.subspace import lda
+from tests.tolerances import assert_close, largest_angle
+
+
+def dense_fisherfaces(x, labels, num_components, pca_components, ridge=0.0):
+    """Textbook Fisherfaces: eigenvectors of S_t, then the generalised eigenproblem of S_b against S_w."""
+    centred = x - x.mean(0)
+    axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :pca_components]
+    y = centred @ axes
+    within, between = np.zeros((pca_components,) * 2), np.zeros((pca_components,) * 2)
+    for c in np.unique(labels):
+        rows = y[labels == c]
+        within += (rows - rows.mean(0)).T @ (rows - rows.mean(0))
+        between += len(rows) * np.outer(rows.mean(0) - y.mean(0), rows.mean(0) - y.mean(0))
+    within /= len(x) - len(np.unique(labels))
+    within += ridge * np.trace(within) / pca_components * np.eye(pca_components)
+    return axes @ scipy.linalg.eigh(between, within)[1][:, ::-1][:, :num_components]
+
+
+def orthonormal(basis):
+    return np.linalg.qr(np.asarray(basis))[0]
+
+
+def people(rng, counts=(4, 2, 6, 3), d=30):
+    labels = np.repeat(np.arange(len(counts)), counts).astype(np.int32)
+    return rng.normal(size=(len(labels), d)) + 2 * rng.normal(size=(len(counts), d))[labels], labels
+
+
+@pytest.mark.parametrize(("pca_components", "ridge"), [(6, 0.0), (None, 0.0), (None, 0.1), (14, 0.3)])
+def test_equals_the_dense_generalised_eigenproblem(pca_components, ridge, rng):
+    x, labels = people(rng)
+    found, info = lda.fit(x, labels, num_classes=4, num_components=3, pca_components=pca_components, ridge=ridge)
+    width = 11 if pca_components is None else pca_components
+    expected = dense_fisherfaces(x, labels, 3, width, ridge)
+    assert largest_angle(orthonormal(found.basis), orthonormal(expected)) < 1e-8
+    assert_close(found.basis @ found.basis.T, expected @ expected.T, factor=1e4)  # the metric, not just the span
+    assert int(info.status) == Status.OK
+    assert_close(info.jitter, ridge)
+
+
+def test_singular_within_scatter_is_a_status_with_a_remedy(rng):
+    x, labels = people(rng)
+    x[1] = x[0]  # a duplicate inside a class: S_w loses a rank at N - C
+    found, info = lda.fit(x, labels, num_classes=4, num_components=3)
+    assert int(info.status) == Status.RANK_DEFICIENT
+    assert int(info.rank) == 10
+    assert np.isfinite(found.basis).all()
+    with pytest.raises(FitError, match=r"lda\.fit ended in RANK_DEFICIENT: the samples have a lower rank.*duplicates"):
+        raise_if_failed(info, "lda.fit")
+    assert int(lda.fit(x, labels, num_classes=4, num_components=3, ridge=1e-3)[1].status) == Status.OK
+
+
+def test_invariant_to_shift_rotation_and_scale(rng):
+    x, labels = people(rng, d=8)
+    rotation = np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    def fit(a):
+        return lda.fit(a, labels, num_classes=4, num_components=3, pca_components=6)[0]
+    first, second = fit(x), fit(3 * x @ rotation + 5)
+    z1 = (x - np.asarray(first.mean)) @ np.asarray(first.basis)
+    z2 = (3 * x @ rotation + 5 - np.asarray(second.mean)) @ np.asarray(second.basis)
+    assert_close(z2 @ z2.T, z1 @ z1.T, factor=100)
+
+
+def test_float32_at_the_textbook_width(rng):
+    x, labels = people(rng, counts=(5,) * 10, d=200)
+    found, info = lda.fit(jnp.asarray(x, jnp.float32), labels, num_classes=10, num_components=9)
+    expected = lda.fit(x, labels, num_classes=10, num_components=9)[0]
+    assert int(info.status) == Status.OK
+    assert largest_angle(orthonormal(found.basis), orthonormal(expected.basis)) < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"num_components": 4},
+            r"num_components must be at most 3 \(the rank of the between-class scatter\); got 4",
+        ),
+        ({"num_classes": 1}, r"num_classes must be at least 2 \(discrimination needs two classes\); got 1"),
+        ({"num_classes": 3}, r"labels must be in \[0, 3\); got values from 0 to 3"),
+        ({"num_classes": 15}, "number of samples minus num_classes must be at least 1 .*got 0"),
+        ({"pca_components": 15}, r"pca_components must be at most 14 \(15 centred samples"),
+        ({"pca_components": 2}, "pca_components must be at least 3; got 2"),
+        ({"ridge": -1.0}, r"ridge must lie in \[0, inf\); got -1.0"),
+    ],
+)
+def test_errors(change, message, rng):
+    x, labels = people(rng)
+    with pytest.raises(ValueError, match=message):
+        lda.fit(x, labels, **({"num_classes": 4, "num_components": 3} | change))
+
+
+def test_labels_of_the_wrong_length(rng):
+    x, labels = people(rng)
+    with pytest.raises(
+        ValueError,
+        match=r"labels must have shape \[n\] with n = 15; got shape \(14,\) \(n = 15 comes from x\)",
+    ):
+        lda.fit(x, labels[:-1], num_classes=4, num_components=3)

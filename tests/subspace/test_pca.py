@@ -1,0 +1,76 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from jaxface.core.fitinfo import Status
+from jaxface.subspace import pca
+from jaxface.subspace.linear_map import transform
+from tests.tolerances import assert_close, projector
+
+
+@pytest.mark.parametrize("shape", [(30, 8), (10, 40)])
+def test_subspace_equals_the_dense_eigenvectors(shape, rng):
+    x = rng.normal(size=shape) * np.linspace(3, 1, shape[1]) + 7
+    fitted, info = pca.fit(x, num_components=4)
+    values, vectors = np.linalg.eigh(np.cov(x.T, bias=True))
+    assert_close(projector(fitted.basis), projector(vectors[:, -4:]), factor=10)
+    found = pca.principal_axes(x, num_components=4)
+    assert_close(found.variances, values[::-1][:4])
+    assert int(info.status) == Status.OK
+    assert int(info.rank) == min(shape[0] - 1, shape[1])
+
+
+def test_whitened_outputs_have_unit_variance(rng):
+    x = rng.normal(size=(30, 8)) * np.linspace(3, 1, 8)
+    fitted, _ = pca.fit(x, num_components=5, whiten=True)
+    z = jax.vmap(transform, in_axes=(None, 0))(fitted, x)
+    assert_close(np.cov(z.T, bias=True), np.eye(5))
+    reference = PCA(5, whiten=True).fit_transform(x) * np.sqrt(30 / 29)
+    assert_close(np.abs(z), np.abs(reference), factor=10)
+
+
+def test_duplicates_leave_zero_columns_and_a_status(rng):
+    x = np.repeat(rng.normal(size=(4, 9)), 3, axis=0)  # rank 3 after centring
+    fitted, info = pca.fit(x, num_components=5)
+    assert int(info.status) == Status.RANK_DEFICIENT
+    assert int(info.rank) == 3
+    assert_close(fitted.basis[:, 3:], np.zeros((9, 2)))
+    assert np.isfinite(pca.fit(x, num_components=5, whiten=True)[0].basis).all()
+
+
+def test_refit_does_not_recompile(rng):
+    x = rng.normal(size=(2, 12, 5))
+    pca.fit(x[0], num_components=2)
+    before = pca._fit._cache_size()
+    pca.fit(x[1], num_components=2)
+    assert pca._fit._cache_size() == before
+
+
+def test_gradient_is_zero_not_wrong(rng):
+    x = jnp.asarray(rng.normal(size=(6, 4)))
+    assert_close(jax.grad(lambda a: pca.fit(a, num_components=2)[0].basis.sum())(x), np.zeros((6, 4)))
+
+
+@pytest.mark.parametrize(
+    ("x", "num_components", "message"),
+    [
+        (
+            np.zeros((5, 3)),
+            4,
+            r"num_components must be at most 3 \(5 centred samples of 3 dimensions\); got 4",
+        ),
+        (np.zeros((1, 3)), 1, "number of samples must be at least 2; got 1"),
+        (np.zeros(3), 1, r"x must have shape \[n, d\]; got shape \(3,\)"),
+        (np.zeros((5, 3), int), 1, r"x must be a floating point array; got dtype int64"),
+        (
+            np.full((5, 3), np.nan),
+            1,
+            r"x must be finite; 15 of 15 values are NaN or infinite, the first at index \(0, 0\)",
+        ),
+    ],
+)
+def test_errors(x, num_components, message):
+    with pytest.raises(ValueError, match=message):
+        pca.fit(x, num_components=num_components)
