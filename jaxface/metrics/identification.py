@@ -1,0 +1,135 @@
+"""Identification: who is it? Ranks of the mate in closed sets, and DIR at a false alarm rate in open sets.
+
+Score matrices are `[g, q]`: gallery rows, probe columns. Ranks count people, not images: every gallery
+identity stands for itself with its best score, so the nearest neighbour rule is rank 1. To match a set with
+itself, put -inf on the diagonal.
+
+Ties between the mate and others are broken against the method (`ties="pessimistic"`: a system that gives
+every pair the same score earns nothing) or averaged over all orders (`ties="expected"`).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxface.core import checks
+from jaxface.metrics import inputs
+from jaxface.metrics.inputs import Array, Index
+
+
+class OpenSet(NamedTuple):
+    """Operating points of open-set identification, from 'accept nobody' on."""
+
+    thresholds: Array  # [t] falling from +inf
+    far: Array  # [t] share of unknown probes for whom somebody passes; rises from 0 to 1
+    dir: Array  # [t] share of known probes whose mate is within the rank and passes; rises from 0
+
+
+def cmc(
+    scores: npt.ArrayLike,
+    gallery_ids: npt.ArrayLike,
+    probe_ids: npt.ArrayLike,
+    *,
+    max_rank: int | None = None,
+    ties: str = "pessimistic",
+) -> Array:
+    """Cumulative match characteristic `[k]`: entry r - 1 is the share of probes whose mate is among the best r people.
+
+    Closed set: every probe must have a mate in the gallery. `max_rank` defaults to the number of gallery
+    people.
+    """
+    matrix, gallery, probes = inputs.score_matrix(scores, gallery_ids, probe_ids)
+    _, people, higher, tied = _mates(matrix, gallery, probes)
+    _closed_set(people >= 0)
+    num_people = np.unique(gallery).size
+    max_rank = num_people if max_rank is None else max_rank
+    checks.at_least("max_rank", max_rank, 1)
+    checks.at_most("max_rank", max_rank, num_people, "the number of people in the gallery")
+    return _found(higher, tied, np.arange(1, max_rank + 1), ties).mean(axis=0)
+
+
+def nearest_neighbor_hits(
+    scores: npt.ArrayLike, gallery_ids: npt.ArrayLike, probe_ids: npt.ArrayLike, *, ties: str = "pessimistic"
+) -> Array:
+    """Per probe `[q]`: 1 where the nearest gallery image shows the right person, else 0 (between, for expected ties).
+
+    Feed it to `intervals.mean_interval` with the probes' subjects.
+    """
+    matrix, gallery, probes = inputs.score_matrix(scores, gallery_ids, probe_ids)
+    _, people, higher, tied = _mates(matrix, gallery, probes)
+    _closed_set(people >= 0)
+    return _found(higher, tied, np.arange(1, 2), ties)[:, 0]
+
+
+def nearest_neighbor_error(
+    scores: npt.ArrayLike, gallery_ids: npt.ArrayLike, probe_ids: npt.ArrayLike, *, ties: str = "pessimistic"
+) -> float:
+    """Share of probes whose nearest gallery image shows somebody else: 1 - rank-1 accuracy."""
+    return float(1.0 - nearest_neighbor_hits(scores, gallery_ids, probe_ids, ties=ties).mean())
+
+
+def open_set(scores: npt.ArrayLike, gallery_ids: npt.ArrayLike, probe_ids: npt.ArrayLike, *, rank: int = 1) -> OpenSet:
+    """Detection and identification: probes whose id is not in the gallery are the unknown people.
+
+    A known probe counts when its mate is within `rank` (ties against it) and scores >= threshold; an unknown
+    probe is a false alarm when anybody scores >= threshold.
+    """
+    checks.at_least("rank", rank, 1)
+    matrix, gallery, probes = inputs.score_matrix(scores, gallery_ids, probe_ids)
+    best, people, higher, tied = _mates(matrix, gallery, probes)
+    known = people >= 0
+    if known.all() or not known.any():
+        raise ValueError(
+            f"probe_ids must hold people inside and outside the gallery; {int(known.sum())} of {known.size} probes are "
+            "inside. Use cmc for a closed set."
+        )
+    found = known & (higher + tied < rank)
+    mates = np.sort(best[people[found], np.flatnonzero(found)]).astype(np.float64)
+    alarms = np.sort(best[:, ~known].max(axis=0)).astype(np.float64)
+    thresholds = np.unique(np.concatenate([mates, alarms]))[::-1]
+    return OpenSet(
+        thresholds=np.concatenate([[np.inf], thresholds]),
+        far=np.concatenate([[0.0], _at_least(alarms, thresholds) / alarms.size]),
+        dir=np.concatenate([[0.0], _at_least(mates, thresholds) / np.count_nonzero(known)]),
+    )
+
+
+def identification_rate(curve: OpenSet, far: float) -> float:
+    """DIR@FAR: the largest identification rate whose false alarm rate is at most `far`; nothing is interpolated."""
+    checks.between("far", far, 0.0, 1.0)
+    return float(curve.dir[np.searchsorted(curve.far, far, side="right") - 1])
+
+
+def _mates(matrix: npt.NDArray[Any], gallery: Index, probes: Index) -> tuple[npt.NDArray[Any], Index, Index, Index]:
+    """Best scores of the people `[c, q]`, the mate's row (-1: none), and the people above and level with it, `[q]`."""
+    order = np.argsort(gallery, kind="stable")
+    people, starts = np.unique(gallery[order], return_index=True)
+    best = np.maximum.reduceat(matrix[order], starts, axis=0)
+    row = np.minimum(np.searchsorted(people, probes), people.size - 1)
+    mate = best[row, np.arange(probes.size)]
+    higher = np.count_nonzero(best > mate, axis=0)
+    tied = np.count_nonzero(best == mate, axis=0) - 1
+    return best, np.where(people[row] == probes, row, -1), higher, tied
+
+
+def _found(higher: Index, tied: Index, ranks: Index, ties: str) -> Array:
+    """Probability `[q, k]` that the mate stands within each of the ranks `[k]`."""
+    checks.one_of("ties", ties, ("pessimistic", "expected"))
+    if ties == "pessimistic":
+        return (higher[:, None] + tied[:, None] < ranks).astype(np.float64)
+    return np.clip((ranks - higher[:, None]) / (tied[:, None] + 1.0), 0.0, 1.0)
+
+
+def _closed_set(has_mate: inputs.Mask) -> None:
+    if not has_mate.all():
+        missing = np.flatnonzero(~has_mate)
+        raise ValueError(
+            f"probe_ids must all be in gallery_ids; {missing.size} of {has_mate.size} probes have no mate, "
+            f"the first at index {missing[0]}. Drop them, or use open_set."
+        )
+
+
+def _at_least(rising: Array, thresholds: Array) -> Index:
+    """How many of the sorted values pass each threshold."""
+    return rising.size - np.searchsorted(rising, thresholds, side="left")

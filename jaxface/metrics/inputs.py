@@ -1,0 +1,70 @@
+"""What the metrics accept: labelled scores, score matrices with ids, and nothing that hides a NaN."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxface.core import checks
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.intp]
+
+
+def not_nan(**arguments: Any) -> None:
+    """Checks that no array holds NaN; infinities are legal scores."""
+    for name, value in arguments.items():
+        bad = np.isnan(value)
+        if bad.any():
+            first = tuple(int(i) for i in np.argwhere(bad)[0])
+            raise ValueError(
+                f"{name} must not be NaN; {int(bad.sum())} of {bad.size} values are, the first at index {first}. "
+                "A NaN has no rank: repair the score, or score a failed comparison as -inf."
+            )
+
+
+def mask(name: str, value: npt.ArrayLike) -> Mask:
+    """A boolean array from booleans or from integers that are only 0 and 1; empty lists have no type yet."""
+    array = np.asarray(value)
+    if array.dtype == np.bool_ or array.size == 0:
+        return array.astype(np.bool_)
+    if not np.issubdtype(array.dtype, np.integer) or not np.isin(array, (0, 1)).all():
+        raise ValueError(
+            f"{name} must be True/False or 0/1; got dtype {array.dtype}. Compare the identities, e.g. ids_a == ids_b."
+        )
+    return array.astype(np.bool_)
+
+
+def labelled(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> tuple[Array, Mask]:
+    """Scores `[p]` in float64 and their labels `[p]`, with at least one genuine and one impostor pair."""
+    checks.shapes(scores=(scores, "p"), is_same=(is_same, "p"))
+    values, same = np.asarray(scores, np.float64), mask("is_same", is_same)
+    not_nan(scores=values)
+    num_genuine = int(np.count_nonzero(same))
+    if not 0 < num_genuine < same.size:
+        raise ValueError(
+            f"is_same must mark at least one genuine and one impostor pair; got {num_genuine} genuine and "
+            f"{same.size - num_genuine} impostor pairs. Widen the pair list."
+        )
+    return values, same
+
+
+def shared_ids(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[Index, Index, int]:
+    """Two lists of ids of any kind as integers with one meaning, and how many distinct ids there are."""
+    first, second = np.asarray(first), np.asarray(second)
+    names, index = np.unique(np.concatenate([first, second]), return_inverse=True)
+    return index[: first.size], index[first.size :], names.size
+
+
+def score_matrix(
+    scores: npt.ArrayLike, gallery_ids: npt.ArrayLike, probe_ids: npt.ArrayLike
+) -> tuple[npt.NDArray[Any], Index, Index]:
+    """Scores `[g, q]` (dtype kept: ranks need no arithmetic) with gallery and probe ids as shared integers."""
+    sizes = checks.shapes(scores=(scores, "g q"), gallery_ids=(gallery_ids, "g"), probe_ids=(probe_ids, "q"))
+    checks.at_least("the number of gallery rows", sizes["g"], 1)
+    checks.at_least("the number of probe columns", sizes["q"], 1)
+    values = np.asarray(scores)
+    not_nan(scores=values)
+    gallery, probes, _ = shared_ids(gallery_ids, probe_ids)
+    return values, gallery, probes

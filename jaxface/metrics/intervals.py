@@ -1,0 +1,295 @@
+"""Confidence intervals that respect who is in the images.
+
+Pairs are not independent: one difficult person sits in many of them. Resampling pairs therefore gives
+intervals that are far too narrow; resampling subjects does not. Measured on 200 simulated data sets of 40
+subjects x 4 images whose images vary more for some subjects than for others (population EER .173, standard
+deviation of the EER .028):
+
+    subject bootstrap    mean standard deviation .027, its 95 % interval covers the population EER in 188 of 200
+    pair bootstrap       mean standard deviation .015, covers it in 141 of 200
+
+    subject_bootstrap    EER, VR@FAR, AUC, Cllr, accuracy and a ROC band, by resampling subjects
+    mean_interval        mean of a per-image statistic (hits of an identification, PSNR), by resampling subjects
+    paired_interval      difference of two methods over the same splits, by Student's t
+    wilson               a share of independent trials
+"""
+
+import math
+import statistics
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jaxface.core import checks
+from jaxface.metrics import calibration, inputs, resampling, verification
+from jaxface.metrics.inputs import Array, Index, Mask
+
+FAR_GRID = np.geomspace(1e-4, 1.0, 97)
+_FINITE_LOSS, _INFINITE_LOSS, _RIGHT = 0, 1, 2  # rows of the features of a pair
+
+
+class Interval(NamedTuple):
+    """An estimate between its limits; arrays where the statistic is one."""
+
+    estimate: Array | float
+    low: Array | float
+    high: Array | float
+
+
+class SubjectIntervals(NamedTuple):
+    """Percentile intervals over resamples of the subjects."""
+
+    eer: Interval
+    auc: Interval
+    cllr: Interval  # bits; of use when the scores are log-likelihood ratios in nats
+    accuracy: Interval | None  # at the given threshold
+    far: Array  # [f] as asked
+    verification_rate: Interval  # [f]
+    band_far: Array  # [k]
+    band_vr: Interval  # [k], pointwise
+    num_subjects: int
+    num_undefined: int  # resamples left out: they drew no genuine or no impostor pair
+
+
+class _Draws(NamedTuple):
+    """Statistics of r resamples."""
+
+    eer: Array  # [r]
+    auc: Array  # [r]
+    cllr: Array  # [r]
+    accuracy: Array  # [r]
+    rates: Array  # [r, targets]
+
+
+def subject_bootstrap(
+    scores: npt.ArrayLike,
+    is_same: npt.ArrayLike,
+    subject_a: npt.ArrayLike,
+    subject_b: npt.ArrayLike,
+    *,
+    rng: np.random.Generator,
+    num_resamples: int = 1000,
+    level: float = 0.95,
+    far: npt.ArrayLike = (0.01, 0.001),
+    band_far: npt.ArrayLike = FAR_GRID,
+    threshold: float | None = None,
+) -> SubjectIntervals:
+    """Intervals for a verification result from pairs `[p]`: scores, labels and the two subjects of each pair.
+
+    Subjects are drawn with replacement; `resampling` says what a pair then weighs. Every resample's ROC is
+    exact, ties included, and the statistics follow the conventions of `verification`. The estimate is that of
+    the data as given. VR@FAR below about one over the number of impostor pairs is not estimable, and no
+    interval repairs that. `threshold` adds the accuracy at a fixed threshold.
+
+    From a symmetric score matrix and the ids of its images:
+
+        i, j = np.triu_indices(len(ids), 1)
+        subject_bootstrap(matrix[i, j], ids[i] == ids[j], ids[i], ids[j], rng=np.random.default_rng(0))
+    """
+    values, same = inputs.labelled(scores, is_same)
+    checks.shapes(scores=(values, "p"), subject_a=(subject_a, "p"), subject_b=(subject_b, "p"))
+    first, second, num_subjects = inputs.shared_ids(subject_a, subject_b)
+    _subjects_agree(same, first, second)
+    _sampling(num_subjects, num_resamples, level)
+    far, band_far = _rates_of("far", far), _rates_of("band_far", band_far)
+    targets, column = np.unique(np.concatenate([far, band_far]), return_inverse=True)
+
+    ranked = resampling.rank(values, same, first, second, _features(values, same, threshold))
+    estimate = _statistics(resampling.weigh(ranked, np.ones((1, num_subjects))), targets)
+    draws = _draws(ranked, num_subjects, num_resamples, rng, targets)
+    eer, auc, cllr, accuracy, rates = (
+        _percentiles(whole[0], drawn, level) for whole, drawn in zip(estimate, draws, strict=True)
+    )
+    return SubjectIntervals(
+        eer=eer,
+        auc=auc,
+        cllr=cllr,
+        accuracy=None if threshold is None else accuracy,
+        far=far,
+        verification_rate=_columns(rates, column[: far.size]),
+        band_far=band_far,
+        band_vr=_columns(rates, column[far.size :]),
+        num_subjects=num_subjects,
+        num_undefined=num_resamples - draws.eer.size,
+    )
+
+
+def mean_interval(
+    values: npt.ArrayLike,
+    subjects: npt.ArrayLike,
+    *,
+    rng: np.random.Generator,
+    num_resamples: int = 1000,
+    level: float = 0.95,
+) -> Interval:
+    """Percentile interval of the mean of `values [n]`, by drawing whole `subjects [n]` with replacement.
+
+    For one number an image: hits of an identification, PSNR, average precision. A resample's mean is
+    sum_s w_s sum_s(values) / sum_s w_s n_s.
+    """
+    sizes = checks.shapes(values=(values, "n"), subjects=(subjects, "n"))
+    checks.at_least("the number of values", sizes["n"], 1)
+    numbers = np.asarray(values, np.float64)
+    checks.finite(values=numbers)
+    names, index = np.unique(np.asarray(subjects), return_inverse=True)
+    _sampling(names.size, num_resamples, level)
+    sums, counts = np.bincount(index, weights=numbers), np.bincount(index)
+    means = [(block @ sums) / (block @ counts) for block in resampling.multiplicities(names.size, num_resamples, rng)]
+    return _percentiles(numbers.mean(), np.concatenate(means), level)
+
+
+def paired_interval(
+    first: npt.ArrayLike, second: npt.ArrayLike, *, test_to_train: float, level: float = 0.95
+) -> Interval:
+    """Student's t interval of the mean of `first - second` `[n]`: one statistic of two methods on the same n splits.
+
+    Random splits of one data set share samples, so their results are correlated and the plain variance s^2 /
+    n is too small. With `test_to_train` = test size / training size of a split it is (1/n + test_to_train)
+    s^2 instead (Nadeau and Bengio, 2003); give 0 for splits that share nothing, such as repeats on fresh
+    data.
+    """
+    sizes = checks.shapes(first=(first, "n"), second=(second, "n"))
+    checks.at_least("the number of splits", sizes["n"], 2)
+    checks.between("test_to_train", test_to_train, 0.0, math.inf, closed_high=False)
+    difference = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    checks.finite(difference=difference)
+    mean, variance = float(difference.mean()), float(difference.var(ddof=1))
+    half = student_t(level, sizes["n"] - 1) * math.sqrt(variance * (1.0 / sizes["n"] + test_to_train))
+    return Interval(mean, mean - half, mean + half)
+
+
+def wilson(successes: int, trials: int, *, level: float = 0.95) -> Interval:
+    """Wilson score interval of a share of independent trials; sensible at 0 and at all successes.
+
+    (k + z^2/2) / (n + z^2) +- z sqrt(k (n - k) / n + z^2 / 4) / (n + z^2)
+    """
+    checks.at_least("trials", trials, 1)
+    checks.at_least("successes", successes, 0)
+    checks.at_most("successes", successes, trials, "the number of trials")
+    _level(level)
+    z = statistics.NormalDist().inv_cdf((1.0 + level) / 2.0)
+    centre = (successes + z * z / 2.0) / (trials + z * z)
+    half = z / (trials + z * z) * math.sqrt(successes * (trials - successes) / trials + z * z / 4.0)
+    low = 0.0 if successes == 0 else centre - half
+    high = 1.0 if successes == trials else centre + half
+    return Interval(successes / trials, low, high)
+
+
+def student_t(level: float, freedom: int) -> float:
+    """The t with P(|T| <= t) = level for whole degrees of freedom: bisection on the angle atan(t / sqrt(freedom))."""
+    _level(level)
+    checks.at_least("freedom", freedom, 1)
+    low, high = 0.0, math.pi / 2.0
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if _inside_probability(middle, freedom) < level else (low, middle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _inside_probability(angle: float, freedom: int) -> float:
+    """P(|T| <= sqrt(freedom) tan(angle)): the finite series in cos(angle) that whole degrees of freedom allow."""
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = freedom % 2
+    term, total = (cosine, 0.0) if odd else (1.0, 0.0)
+    for step in range(odd, freedom - 1, 2):
+        total += term
+        term *= cosine * cosine * (step + 1) / (step + 2)
+    return 2.0 / math.pi * (angle + sine * total) if odd else sine * total
+
+
+def _draws(
+    ranked: resampling.Ranked, num_subjects: int, num_resamples: int, rng: np.random.Generator, targets: Array
+) -> _Draws:
+    """The statistics of all resamples, block by block."""
+    blocks = [
+        _statistics(resampling.weigh(ranked, multiplicity), targets)
+        for multiplicity in resampling.multiplicities(
+            num_subjects, num_resamples, rng, block_size=resampling.affordable_block(ranked)
+        )
+    ]
+    draws = _Draws(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+    if draws.eer.size == 0:
+        raise ValueError(
+            f"scores must hold genuine and impostor pairs of several subjects; none of {num_resamples} resamples "
+            "drew both. Give more subjects."
+        )
+    return draws
+
+
+def _features(scores: Array, is_same: Mask, threshold: float | None) -> Array:
+    """Per pair `[3, p]`: Cllr loss if finite, whether it is infinite, whether the decision at `threshold` is right."""
+    loss = calibration.pair_loss(scores, is_same)
+    infinite = np.isinf(loss)
+    if threshold is None:
+        right = np.zeros(scores.shape, bool)
+    else:
+        inputs.not_nan(threshold=threshold)
+        right = (scores >= threshold) == is_same
+    return np.stack([np.where(infinite, 0.0, loss), infinite, right])
+
+
+def _statistics(weighted: resampling.Weighted, targets: Array) -> _Draws:
+    """The statistics of the resamples that hold genuine and impostor pairs."""
+    defined = (weighted.genuine > 0.0) & (weighted.impostor > 0.0)
+    far, vr = weighted.far[defined], weighted.vr[defined]
+    num_genuine, num_impostor = weighted.genuine[defined], weighted.impostor[defined]
+    genuine, impostor = weighted.genuine_features[:, defined], weighted.impostor_features[:, defined]
+    cllr = (genuine[_FINITE_LOSS] / num_genuine + impostor[_FINITE_LOSS] / num_impostor) / 2.0
+    endless = genuine[_INFINITE_LOSS] + impostor[_INFINITE_LOSS] > 0.0
+    return _Draws(
+        eer=verification.crossing(far, vr),
+        auc=np.asarray(np.trapezoid(vr, far, axis=1)),
+        cllr=np.where(endless, np.inf, cllr),
+        accuracy=(genuine[_RIGHT] + impostor[_RIGHT]) / (num_genuine + num_impostor),
+        rates=_rates(far, vr, targets),
+    )
+
+
+def _rates(far: Array, vr: Array, targets: Array) -> Array:
+    """VR@FAR `[r, targets]` of curves `[r, t]` for rising targets: the last point with FAR at most the target."""
+    num_curves, num_targets = far.shape[0], targets.size
+    first_target = np.searchsorted(targets, far)  # the lowest target each point keeps within
+    code = first_target + (num_targets + 1) * np.arange(num_curves)[:, None]
+    points = np.bincount(code.ravel(), minlength=num_curves * (num_targets + 1))
+    within = np.cumsum(points.reshape(num_curves, num_targets + 1)[:, :num_targets], axis=1)
+    return np.take_along_axis(vr, within - 1, axis=1)
+
+
+def _percentiles(estimate: Array | float, draws: Array, level: float) -> Interval:
+    """The order statistics of draws `[r, ...]` that leave (1 - level) / 2 outside on either side; no interpolation."""
+    ordered = np.sort(draws, axis=0)
+    outside = (1.0 - level) / 2.0 * len(draws)
+    low = min(int(outside), (len(draws) - 1) // 2)
+    return Interval(estimate, ordered[low], ordered[len(draws) - 1 - low])
+
+
+def _columns(interval: Interval, columns: Index) -> Interval:
+    return Interval(*(np.asarray(field)[columns] for field in interval))
+
+
+def _rates_of(name: str, rates: npt.ArrayLike) -> Array:
+    values = np.asarray(rates, np.float64)
+    checks.shapes(**{name: (values, "f")})
+    checks.between(name, values, 0.0, 1.0)
+    return values
+
+
+def _subjects_agree(is_same: Mask, first: Index, second: Index) -> None:
+    contradiction = is_same != (first == second)
+    if contradiction.any():
+        where = int(np.argmax(contradiction))
+        raise ValueError(
+            f"is_same must be subject_a == subject_b; it is not for {int(contradiction.sum())} pairs, "
+            f"the first at index {where}. Give the subjects whose identities made the labels."
+        )
+
+
+def _sampling(num_subjects: int, num_resamples: int, level: float) -> None:
+    checks.at_least("the number of subjects", num_subjects, 2, "one subject cannot be resampled")
+    checks.at_least("num_resamples", num_resamples, 1)
+    _level(level)
+
+
+def _level(level: float) -> None:
+    checks.between("level", level, 0.0, 1.0, closed_low=False, closed_high=False)

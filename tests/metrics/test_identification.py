@@ -1,0 +1,119 @@
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+from jaxface.metrics import identification as ident
+from tests.metrics.draws import levels
+from tests.reference import metrics_reference as ref
+from tests.tolerances import assert_close
+
+# Gallery: anna twice, ben, cora. Columns are probes.
+GALLERY = np.array(["anna", "ben", "anna", "cora"])
+SCORES = np.array(
+    [
+        [0.9, 0.2, 0.1],
+        [0.5, 0.7, 0.6],
+        [0.1, 0.8, 0.3],
+        [0.5, 0.7, 0.4],
+    ]
+)
+PROBES = np.array(["anna", "ben", "cora"])
+
+
+@st.composite
+def matrices(draw, open_set=False):
+    names = st.sampled_from(["a", "b", "c", "d"])
+    gallery = draw(st.lists(names, min_size=1, max_size=6))
+    known = draw(st.lists(st.sampled_from(gallery), min_size=1, max_size=5))
+    unknown = draw(st.lists(st.sampled_from(["x", "y"]), min_size=1, max_size=3)) if open_set else []
+    probes = draw(st.permutations(known + unknown))
+    cells = st.lists(levels, min_size=len(gallery) * len(probes), max_size=len(gallery) * len(probes))
+    return np.array(draw(cells)).reshape(len(gallery), len(probes)), np.array(gallery), np.array(probes)
+
+
+def test_cmc_by_hand():
+    # anna first; ben: anna .8 above him, cora level with him; cora: ben above her, anna .3 below.
+    assert_close(ident.cmc(SCORES, GALLERY, PROBES), np.array([1 / 3, 2 / 3, 1.0]))
+    assert_close(ident.cmc(SCORES, GALLERY, PROBES, ties="expected"), np.array([1 / 3, 2.5 / 3, 1.0]))
+    assert_close(ident.cmc(SCORES, GALLERY, PROBES, max_rank=1), np.array([1 / 3]))
+    assert ident.nearest_neighbor_error(SCORES, GALLERY, PROBES) == pytest.approx(2 / 3)
+    np.testing.assert_array_equal(ident.nearest_neighbor_hits(SCORES, GALLERY, PROBES), [1.0, 0.0, 0.0])
+
+
+def test_two_images_of_the_mate_are_no_tie():
+    assert ident.nearest_neighbor_error([[1.0], [1.0], [0.0]], [7, 7, 8], [7]) == 0.0
+
+
+def test_equal_scores_earn_nothing():
+    scores = np.zeros((5, 4))
+    gallery, probes = np.arange(5), np.arange(4)
+    assert ident.nearest_neighbor_error(scores, gallery, probes) == 1.0
+    assert ident.nearest_neighbor_error(scores, gallery, probes, ties="expected") == pytest.approx(0.8)
+    assert_close(ident.cmc(scores, gallery, probes, ties="expected"), np.arange(1, 6) / 5)
+
+
+def test_a_set_against_itself_leaves_the_diagonal_out():
+    ids = np.array([0, 0, 1, 1])
+    scores = np.array([[9, 3, 1, 2], [3, 9, 2, 5], [1, 2, 9, 4], [2, 5, 4, 9]], float)
+    np.fill_diagonal(scores, -np.inf)
+    np.testing.assert_array_equal(ident.nearest_neighbor_hits(scores, ids, ids), [1, 0, 1, 0])
+
+
+@pytest.mark.parametrize("ties", ["pessimistic", "expected"])
+@given(case=matrices())
+def test_cmc_against_the_definition(ties, case):
+    scores, gallery, probes = case
+    expected = ref.cmc(scores.tolist(), gallery.tolist(), probes.tolist(), ties)
+    actual = ident.cmc(scores, gallery, probes, ties=ties)
+    assert_close(actual, np.array(expected))
+    assert_close(ident.nearest_neighbor_error(scores, gallery, probes, ties=ties), 1.0 - expected[0])
+    assert actual[-1] == 1.0
+
+
+@given(case=matrices(open_set=True), rank=st.integers(1, 3))
+def test_open_set_against_the_definition(case, rank):
+    scores, gallery, probes = case
+    curve = ident.open_set(scores, gallery, probes, rank=rank)
+    assert (curve.thresholds[0], curve.far[0], curve.dir[0]) == (np.inf, 0.0, 0.0)
+    for threshold, far, found in list(zip(*curve, strict=True))[1:]:
+        expected = ref.open_set_rates(scores.tolist(), gallery.tolist(), probes.tolist(), threshold, rank)
+        assert_close((far, found), tuple(float(x) for x in expected))
+    assert curve.far[-1] == 1.0
+
+
+def test_open_set_by_hand():
+    gallery, probes = [0, 1], [0, 1, 0, 8, 9]
+    scores = np.array([[0.9, 0.6, 0.2, 0.5, 0.1], [0.1, 0.3, 0.1, 0.7, 0.4]])
+    curve = ident.open_set(scores, gallery, probes)
+    np.testing.assert_array_equal(curve.thresholds, [np.inf, 0.9, 0.7, 0.4, 0.2])
+    assert_close(curve.far, np.array([0.0, 0.0, 0.5, 1.0, 1.0]))
+    assert_close(curve.dir, np.array([0.0, 1 / 3, 1 / 3, 1 / 3, 2 / 3]))  # probe 1 finds 0: never
+    assert ident.identification_rate(curve, 0.0) == pytest.approx(1 / 3)
+    assert ident.identification_rate(curve, 1.0) == pytest.approx(2 / 3)
+    assert ident.identification_rate(ident.open_set(scores, gallery, probes, rank=2), 1.0) == 1.0
+
+
+def test_what_identification_refuses():
+    with pytest.raises(ValueError, match=r"1 of 3 probes have no mate, the first at index 2.*open_set"):
+        ident.cmc(SCORES, GALLERY, ["anna", "ben", "dora"])
+    with pytest.raises(ValueError, match="probe_ids must hold people inside and outside the gallery; 3 of 3"):
+        ident.open_set(SCORES, GALLERY, PROBES)
+    with pytest.raises(ValueError, match="probe_ids must hold people inside and outside the gallery; 0 of 3"):
+        ident.open_set(SCORES, GALLERY, ["x", "y", "z"])
+    with pytest.raises(ValueError, match=r"ties must be one of.*Did you mean 'expected'"):
+        ident.cmc(SCORES, GALLERY, PROBES, ties="expect")
+    with pytest.raises(ValueError, match="max_rank must be at most 3"):
+        ident.cmc(SCORES, GALLERY, PROBES, max_rank=4)
+    with pytest.raises(ValueError, match="max_rank must be at least 1"):
+        ident.cmc(SCORES, GALLERY, PROBES, max_rank=0)
+    with pytest.raises(ValueError, match="rank must be at least 1"):
+        ident.open_set(SCORES, GALLERY, PROBES, rank=0)
+    with pytest.raises(ValueError, match=r"gallery_ids must have shape \[g\] with g = 4"):
+        ident.cmc(SCORES, PROBES, PROBES)
+    with pytest.raises(ValueError, match=r"scores must not be NaN; 1 of 1 values are, the first at index \(0, 0\)"):
+        ident.cmc([[np.nan]], [0], [0])
+    with pytest.raises(ValueError, match="the number of probe columns must be at least 1"):
+        ident.cmc(np.zeros((2, 0)), [0, 1], [])
+    with pytest.raises(ValueError, match=r"far must lie in \[0, 1\]"):
+        ident.identification_rate(ident.open_set([[1.0, 0.0]], [0], [0, 1]), 2.0)
