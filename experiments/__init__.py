@@ -1,0 +1,1 @@
+"""Studies that run and report: `python -m experiments.NAME --config=configs/NAME.py --workdir=FOLDER`."""

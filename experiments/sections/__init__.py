@@ -1,0 +1,17 @@
+"""The sections of the tour. Each has `run(config, faces, key_seed) -> arrays` and `render(arrays, faces) -> Part`."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jaxface.reports.html import Section
+from jaxface.reports.tables import Cell
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """What a section adds to the page: itself, rows of the table on top, and numbers for results.json."""
+
+    section: Section
+    headline: Sequence[Sequence[Cell]]  # (system, what was measured, value)
+    results: Mapping[str, Any]

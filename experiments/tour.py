@@ -1,0 +1,47 @@
+"""The tour: every system on one set of faces, one command, one report.
+
+python -m experiments.tour --config=configs/tour.py --workdir=runs/tour
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments import inputs
+from experiments.publish import publish
+from experiments.sections import clusters, pixels, subspaces
+from jaxface.reports.tables import Table
+from jaxface.runtime import launch
+from jaxface.runtime.workdir import Workdir
+
+SECTIONS = {"pixels": pixels, "subspaces": subspaces, "clusters": clusters}
+
+
+def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
+    """Runs every section as a stage of its own and writes the report."""
+    faces = inputs.load_faces(config.data)
+    parts = {}
+    for index, (name, module) in enumerate(SECTIONS.items()):
+        rng = np.random.default_rng((config.seed, index))
+        arrays = workdir.stage(name, partial(module.run, config[name], faces, rng))
+        parts[name] = module.render(arrays, faces)
+    publish(
+        workdir,
+        title="A tour of jaxface",
+        lead=f"{len(faces.images)} images of {len(faces.names)} people, every system once. "
+        "Every figure and number on this page was made by the command at its end.",
+        headline=Table(
+            ("system", "what", "value, 95 % interval"),
+            [row for part in parts.values() for row in part.headline],
+            "The page in short",
+        ),
+        sections=[part.section for part in parts.values()],
+        credits=(faces.credit,),
+    )
+    return {name: part.results for name, part in parts.items()}
+
+
+if __name__ == "__main__":
+    launch.main(run)

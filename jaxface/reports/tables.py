@@ -1,0 +1,119 @@
+"""Tables of numbers with intervals: as HTML for a report, as text for a terminal, as CSV for a spreadsheet."""
+
+import csv
+import dataclasses
+import html
+import io
+import math
+from collections.abc import Sequence
+
+from jaxface.metrics.intervals import Interval
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """A number with its interval, in its own unit; `scale = 100` shows a rate in per cent."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    digits: int = 1
+    scale: float = 1.0
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return "–"
+        text = self._number(self.value)
+        if math.isnan(self.low) or math.isnan(self.high):
+            return text
+        return f"{text} [{self._number(self.low)}, {self._number(self.high)}]"
+
+    def _number(self, value: float) -> str:
+        return f"{value * self.scale:.{self.digits}f}".replace("-", "−")
+
+
+def percent(value: float, low: float = math.nan, high: float = math.nan, *, digits: int = 1) -> Estimate:
+    """A rate in per cent."""
+    return Estimate(float(value), float(low), float(high), digits, 100.0)
+
+
+def percent_interval(interval: Interval, *, digits: int = 1) -> Estimate:
+    """A rate with its interval, in per cent."""
+    return percent(float(interval.estimate), float(interval.low), float(interval.high), digits=digits)
+
+
+Cell = str | int | float | Estimate
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Named columns, rows of cells and a caption; numbers stand on the right."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"a row of {len(row)} cells in a table of {len(self.columns)} columns: {row}")
+
+    def to_html(self) -> str:
+        """A `<table>` element."""
+        numeric = self._numeric()
+        head = "".join(_cell("th", name, numeric[i]) for i, name in enumerate(self.columns))
+        body = "".join(
+            "<tr>" + "".join(_cell("td", _text(cell), numeric[i]) for i, cell in enumerate(row)) + "</tr>\n"
+            for row in self.rows
+        )
+        caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
+        return f"<table>{caption}\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>"
+
+    def to_text(self) -> str:
+        """Columns aligned with spaces."""
+        numeric = self._numeric()
+        lines = [list(self.columns), *([_text(cell) for cell in row] for row in self.rows)]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
+        return "\n".join(
+            "  ".join(
+                cell.rjust(width) if right else cell.ljust(width)
+                for cell, width, right in zip(line, widths, numeric, strict=True)
+            ).rstrip()
+            for line in lines
+        )
+
+    def to_csv(self) -> str:
+        """Values in full precision; the two ends of an interval get columns of their own."""
+        with_interval = [any(isinstance(row[i], Estimate) for row in self.rows) for i in range(len(self.columns))]
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow(
+            title
+            for name, wide in zip(self.columns, with_interval, strict=True)
+            for title in ((name, f"{name} low", f"{name} high") if wide else (name,))
+        )
+        for row in self.rows:
+            writer.writerow(
+                value for cell, wide in zip(row, with_interval, strict=True) for value in _csv_values(cell, wide)
+            )
+        return buffer.getvalue()
+
+    def _numeric(self) -> list[bool]:
+        return [
+            bool(self.rows) and all(not isinstance(row[i], str) for row in self.rows) for i in range(len(self.columns))
+        ]
+
+
+def _text(cell: Cell) -> str:
+    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+
+
+def _cell(tag: str, text: str, numeric: bool) -> str:
+    kind = ' class="number"' if numeric else ""
+    return f"<{tag}{kind}>{html.escape(text)}</{tag}>"
+
+
+def _csv_values(cell: Cell, wide: bool) -> tuple[Cell, ...]:
+    if isinstance(cell, Estimate):
+        return (cell.value, cell.low, cell.high)
+    return (cell, "", "") if wide else (cell,)

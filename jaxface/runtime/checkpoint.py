@@ -1,0 +1,102 @@
+"""Checkpoints of iterative runs by orbax: the newest whole one is resumed, a damaged one is named and skipped."""
+
+import os
+import pathlib
+import shutil
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+from absl import logging
+
+T = TypeVar("T")
+
+_KEPT = 2
+
+
+class Checkpoints:
+    """Numbered checkpoints of one pytree in a folder; the last two are kept."""
+
+    def __init__(self, folder: str | os.PathLike[str]):
+        import orbax.checkpoint
+
+        self.folder = pathlib.Path(folder).resolve()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._handler = orbax.checkpoint.StandardCheckpointer()
+
+    def save(self, step: int, tree: Any) -> None:
+        """Writes a checkpoint; it appears under its name only when it is whole."""
+        self._handler.save(self.folder / _name(step), tree, force=True)
+        self._handler.wait_until_finished()
+        for old in self.steps()[:-_KEPT]:
+            shutil.rmtree(self.folder / _name(old))
+
+    def steps(self) -> list[int]:
+        """Steps with a checkpoint, oldest first."""
+        names = (entry.name for entry in self.folder.iterdir() if entry.is_dir())
+        return sorted(int(name.removeprefix("step-")) for name in names if _is_step(name))
+
+    def latest(self, like: T) -> tuple[int, T] | None:
+        """Step and contents of the newest checkpoint that can be read, with the structure and dtypes of `like`."""
+        shapes = jax.tree.map(_abstract, like)
+        for step in reversed(self.steps()):
+            try:
+                return step, self._handler.restore(self.folder / _name(step), shapes)
+            except Exception as error:  # orbax and tensorstore raise many kinds for a damaged file
+                logging.warning("checkpoint %s is damaged (%s); trying the one before it", _name(step), _head(error))
+        return None
+
+    def close(self) -> None:
+        """Waits for writes and lets go of threads."""
+        self._handler.close()
+
+
+def run_in_segments(
+    folder: str | os.PathLike[str],
+    advance: Callable[[T, int], T],
+    state: T,
+    *,
+    num_steps: int,
+    every: int,
+    on_segment: Callable[[int, T], None] | None = None,
+) -> T:
+    """Advances `state` to `num_steps` in segments of `every`, with a checkpoint after each; resumes when it can.
+
+    `advance(state, start)` does `every` steps (the last segment does them too: `every` must divide `num_steps`, so
+    one compiled program serves all). A killed run that is started again ends with the same bits.
+    """
+    if num_steps % every:
+        raise ValueError(f"every must divide num_steps; got every={every}, num_steps={num_steps}.")
+    checkpoints = Checkpoints(folder)
+    try:
+        found = checkpoints.latest(state)
+        start, state = found if found is not None else (0, state)
+        if start:
+            logging.info("resumed at step %d of %d", start, num_steps)
+        for begin in range(start, num_steps, every):
+            state = advance(state, begin)
+            checkpoints.save(begin + every, state)
+            if on_segment is not None:
+                on_segment(begin + every, state)
+        return state
+    finally:
+        checkpoints.close()
+
+
+def _abstract(leaf: Any) -> Any:
+    if isinstance(leaf, jax.Array):
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)
+    return np.asarray(leaf)
+
+
+def _name(step: int) -> str:
+    return f"step-{step:08d}"
+
+
+def _is_step(name: str) -> bool:
+    return name.startswith("step-") and name.removeprefix("step-").isdigit()
+
+
+def _head(error: Exception) -> str:
+    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__

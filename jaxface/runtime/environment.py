@@ -1,0 +1,107 @@
+"""The process a study runs in: precision, BLAS threads, the compilation cache, and the record of all that."""
+
+import hashlib
+import importlib.metadata
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+from typing import Any
+
+import jax
+
+_RECORDED_PACKAGES = ("jaxface", "jax", "jaxlib", "numpy", "optax", "chex", "ml_collections", "orbax-checkpoint")
+
+
+def configure(*, x64: bool) -> None:
+    """Sets up a process before its first array: precision, one BLAS thread, the persistent compilation cache.
+
+    XLA brings its own threads; OpenBLAS's threads fight with them and make batched LAPACK calls up to a thousand times
+    slower. On accelerators fits run with full float32 products.
+    """
+    jax.config.update("jax_enable_x64", x64)
+    jax.config.update("jax_default_matmul_precision", "highest")
+    limit_blas_threads()
+    use_compilation_cache()
+
+
+def limit_blas_threads() -> None:
+    """Limits BLAS to one thread for the life of the process, when threadpoolctl is installed."""
+    import threadpoolctl
+
+    threadpoolctl.threadpool_limits(1, user_api="blas")
+
+
+def use_compilation_cache(folder: pathlib.Path | None = None) -> None:
+    """Keeps compiled programs in the user's cache folder, one folder per JAX version and kind of CPU."""
+    folder = folder or cache_folder() / f"xla-{jax.__version__}-{_cpu_fingerprint()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return  # a read-only home costs compile time and nothing else
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+def cache_folder() -> pathlib.Path:
+    """The user's cache folder for jaxface."""
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "jaxface"
+
+
+def provenance() -> dict[str, Any]:
+    """What a reader needs to repeat a run: command, versions, devices, source revision."""
+    return {
+        "command": command(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": _package_versions(),
+        "devices": [f"{device.platform}:{device.device_kind}" for device in jax.devices()],
+        "processes": jax.process_count(),
+        "x64": bool(jax.config.read("jax_enable_x64")),
+        "git": git_revision(),
+    }
+
+
+def command() -> list[str]:
+    """The words after `python -m` that started this process."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return [spec.name if spec is not None else sys.argv[0], *sys.argv[1:]]
+
+
+def git_revision() -> str | None:
+    """The checkout's commit, with `+changes` when tracked files differ from it; None outside a checkout."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True, timeout=10
+        )
+        return done.stdout.strip()
+
+    try:
+        if pathlib.Path(git("rev-parse", "--show-toplevel")) != root:
+            return None
+        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _package_versions() -> dict[str, str]:
+    versions = {}
+    for name in _RECORDED_PACKAGES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _cpu_fingerprint() -> str:
+    """Compiled CPU programs hold instructions of one kind of CPU, and home folders are shared between machines."""
+    try:
+        info = pathlib.Path("/proc/cpuinfo").read_text()
+        features = next((line for line in info.splitlines() if line.startswith(("flags", "Features"))), "")
+    except OSError:
+        features = ""
+    return hashlib.sha256(f"{platform.machine()} {platform.processor()} {features}".encode()).hexdigest()[:12]

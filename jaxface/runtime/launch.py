@@ -1,0 +1,119 @@
+"""The absl entry point of every experiment.
+
+    def run(config, workdir) -> dict: ...
+
+    if __name__ == "__main__":
+        launch.main(run)
+
+`--config=configs/NAME.py:VARIANT` picks the study, `--config.section.field=value` changes a field, `--workdir=FOLDER`
+is where it runs. The same command again does nothing when the run is finished and resumes it when it is not.
+"""
+
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from absl import app, flags, logging
+from ml_collections import ConfigDict, config_flags
+
+from jaxface.core import checks
+from jaxface.core.fitinfo import FitError
+from jaxface.runtime import environment
+from jaxface.runtime.workdir import Workdir, recorded
+
+Run = Callable[[ConfigDict, Workdir], Mapping[str, Any]]
+
+_CONFIG = config_flags.DEFINE_config_file(
+    "config", None, "Config file, with a variant after a colon.", lock_config=True
+)
+_WORKDIR = flags.DEFINE_string("workdir", None, "Folder of the run.")
+_TRACEBACK = flags.DEFINE_bool("traceback", False, "Show where in the code an error arose.")
+
+# What a user can cause and mend; anything else is our mistake and shows its traceback.
+USER_ERRORS = (ValueError, OSError, FitError)
+
+
+def main(run: Run) -> None:
+    """Parses flags, prepares the process and runs the study."""
+    app.run(lambda _: sys.exit(_main(run)), flags_parser=_parse)
+
+
+def execute(run: Run, config: ConfigDict, workdir_path: str) -> Mapping[str, Any]:
+    """Runs a study in its folder, or returns the results it already has."""
+    workdir = Workdir(workdir_path, config.to_dict())
+    try:
+        done = workdir.finished()
+        if done is not None:
+            logging.info("nothing to do: %s holds the finished run", workdir.path)
+            return done
+        with recorded(workdir, environment.provenance()):
+            results = run(config, workdir)
+            workdir.finish(results)
+        return results
+    finally:
+        workdir.close()
+
+
+def _main(run: Run) -> int:
+    logging.set_verbosity(logging.INFO)
+    try:
+        if _CONFIG.value is None:
+            raise ValueError("--config is missing: name a config file, e.g. --config=configs/tour.py:smoke.")
+        if not _WORKDIR.value:
+            raise ValueError("--workdir is missing: name the folder of the run, e.g. --workdir=runs/tour.")
+        environment.configure(x64=_CONFIG.value.runtime.x64)
+        execute(run, _CONFIG.value, _WORKDIR.value)
+    except USER_ERRORS as error:
+        if _TRACEBACK.value:
+            traceback.print_exc()
+        return _complain(str(error))
+    report = f"{_WORKDIR.value.rstrip('/')}/report.html"
+    print(f"results: {_WORKDIR.value.rstrip('/')}/results.json\nreport:  {report}")
+    return 0
+
+
+def _parse(argv: Sequence[str]) -> Sequence[str]:
+    """Absl's parser with errors a user can act on: an unknown config key names the nearest one."""
+    try:
+        return flags.FLAGS(list(argv))
+    except flags.Error as error:
+        sys.exit(_complain(str(error)))
+    except (AttributeError, KeyError, TypeError, ValueError, OSError) as error:
+        sys.exit(_complain(_explain(argv, error)))
+
+
+def _explain(argv: Sequence[str], error: Exception) -> str:
+    """Finds the override that does not exist in the config and suggests the nearest key."""
+    config = _config_of(argv)
+    if config is not None:
+        known = _dotted_keys(config)
+        for argument in argv[1:]:
+            name = argument.lstrip("-").partition("=")[0]
+            key = name.removeprefix("config.")
+            if name.startswith("config.") and key not in known:
+                return f"unknown config key {key!r}.{checks.did_you_mean(key, known)} The keys are: {', '.join(known)}."
+    return str(error) or type(error).__name__
+
+
+def _config_of(argv: Sequence[str]) -> ConfigDict | None:
+    """The config without its overrides, when it can be loaded alone."""
+    alone = flags.FlagValues()
+    holder = config_flags.DEFINE_config_file("config", None, "", lock_config=True, flag_values=alone)
+    try:
+        alone([argv[0], *(a for a in argv[1:] if a.lstrip("-").startswith("config="))], known_only=True)
+        return holder.value
+    except Exception:  # then the first error is the better one to show
+        return None
+
+
+def _dotted_keys(config: ConfigDict, prefix: str = "") -> list[str]:
+    keys = []
+    for name, value in config.items():
+        keys += _dotted_keys(value, f"{prefix}{name}.") if isinstance(value, ConfigDict) else [f"{prefix}{name}"]
+    return keys
+
+
+def _complain(message: str) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return 1

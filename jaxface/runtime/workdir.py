@@ -1,0 +1,209 @@
+"""A run's folder: what was asked, what ran, what came out.
+
+Every file is written to a temporary name, flushed and renamed, so a file that exists is whole. A study is cut into
+stages whose arrays are kept: the same command again loads finished stages and does the rest, and a different config in
+the same folder is refused.
+"""
+
+import contextlib
+import errno
+import fcntl
+import io
+import json
+import os
+import pathlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, BinaryIO
+
+import jax
+import numpy as np
+from absl import logging
+
+from jaxface.core import checks
+
+Arrays = dict[str, np.ndarray]
+
+
+class Workdir:
+    """The folder of one run; only process 0 writes."""
+
+    def __init__(self, path: str | os.PathLike[str], config: Mapping[str, Any]):
+        self.path = pathlib.Path(path)
+        self.config = json.loads(_to_json(config))
+        self.is_writer = jax.process_index() == 0
+        if self.path.exists() and not self.path.is_dir():
+            raise ValueError(f"--workdir must be a folder; {self.path} is a file.")
+        self._make_folder(self.path)
+        self._lock = self._take_lock()
+        self._claim()
+
+    def close(self) -> None:
+        """Lets another process use the folder."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def stage(self, name: str, work: Callable[[], Mapping[str, Any]]) -> Arrays:
+        """The arrays of a stage: loaded when it is finished, otherwise made by `work()` and kept.
+
+        A stage returns what later stages and the report need, as named arrays, numbers or strings.
+        """
+        file = self.path / "stages" / f"{name}.npz"
+        if file.exists():
+            logging.info("stage %s: already done", name)
+            return read_arrays(file)
+        logging.info("stage %s: started", name)
+        start = time.monotonic()
+        arrays = {key: np.asarray(value) for key, value in work().items()}
+        for key, value in arrays.items():
+            if value.dtype == object:
+                raise ValueError(f"stage {name!r} must return arrays, numbers or strings; {key!r} is a Python object.")
+        self.write_arrays(f"stages/{name}.npz", arrays)
+        logging.info("stage %s: done in %.1f s", name, time.monotonic() - start)
+        return arrays
+
+    def finished(self) -> dict[str, Any] | None:
+        """The results of this run when it was finished before."""
+        file = self.path / "results.json"
+        return json.loads(file.read_text()) if file.exists() else None
+
+    def finish(self, results: Mapping[str, Any]) -> None:
+        """Writes the headline numbers; this file's existence is what says a run is finished."""
+        self.write_json("results.json", results)
+
+    def write_json(self, name: str, value: Any) -> pathlib.Path:
+        """Writes JSON with sorted keys, so equal content is equal bytes."""
+        return self.write_bytes(name, (_to_json(value) + "\n").encode())
+
+    def write_text(self, name: str, text: str) -> pathlib.Path:
+        """Writes UTF-8 text."""
+        return self.write_bytes(name, text.encode())
+
+    def write_arrays(self, name: str, arrays: Mapping[str, np.ndarray]) -> pathlib.Path:
+        """Writes an `.npz` without pickles."""
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **arrays)
+        return self.write_bytes(name, buffer.getvalue())
+
+    def write_bytes(self, name: str, data: bytes) -> pathlib.Path:
+        """Writes a file below the folder; `name` may hold subfolders."""
+        file = self.path / name
+        if self.is_writer:
+            self._make_folder(file.parent)
+            write_atomically(file, data)
+        return file
+
+    def _make_folder(self, folder: pathlib.Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise storage_error(folder, error) from error
+
+    def _take_lock(self) -> BinaryIO | None:
+        if not self.is_writer:
+            return None
+        lock = open(self.path / ".lock", "wb")  # noqa: SIM115 - held until `close`
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            raise ValueError(
+                f"another process is running in {self.path}; wait for it or choose another --workdir."
+            ) from None
+        return lock
+
+    def _claim(self) -> None:
+        """Writes the config on first use; afterwards it must be the same."""
+        file = self.path / "config.json"
+        if not file.exists():
+            self.write_json("config.json", self.config)
+            return
+        before = _flat(json.loads(file.read_text()))
+        now = _flat(self.config)
+        differing = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+        if differing:
+            self.close()
+            changes = "; ".join(
+                f"{key}: {before.get(key, 'absent')!r} -> {now.get(key, 'absent')!r}" for key in differing
+            )
+            raise ValueError(
+                f"{self.path} holds a run with another config. Differing keys: {changes}. "
+                "Choose another --workdir, or repeat the old config."
+            )
+
+
+def read_arrays(file: pathlib.Path) -> Arrays:
+    """Reads an `.npz` that `Workdir` wrote; a damaged file is named."""
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except Exception as error:
+        raise ValueError(f"{file} is damaged ({error}). Delete it and run the same command again.") from error
+
+
+def write_atomically(file: pathlib.Path, data: bytes) -> None:
+    """Writes `data` under a temporary name, flushes it to the disk and renames it to `file`."""
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as target:
+            target.write(data)
+            target.flush()
+            os.fsync(target.fileno())
+        os.replace(temporary, file)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise storage_error(file, error) from error
+
+
+@contextlib.contextmanager
+def recorded(workdir: Workdir, provenance: Mapping[str, Any]) -> Iterator[None]:
+    """Keeps `run.json`: the provenance, when the run began and ended, and how."""
+    record = {**provenance, "started": _now(), "ended": None, "exit": "running"}
+    workdir.write_json("run.json", record)
+    try:
+        yield
+    except BaseException as error:
+        record |= {"ended": _now(), "exit": f"{type(error).__name__}: {error}"}
+        with contextlib.suppress(OSError):  # the first error is the one to report
+            workdir.write_json("run.json", record)
+        raise
+    workdir.write_json("run.json", record | {"ended": _now(), "exit": "ok"})
+
+
+def storage_error(path: pathlib.Path, error: OSError) -> OSError:
+    """The same error in words that say which file, and what to do when the disk is full."""
+    if error.errno == errno.ENOSPC:
+        text = f"the disk is full: {path} was not written. Free some space and run the same command again."
+        return OSError(error.errno, text)
+    return OSError(error.errno, f"{path} could not be written: {error.strerror}.")
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, indent=2, sort_keys=True, default=_plain, allow_nan=True)
+
+
+def _plain(value: Any) -> Any:
+    """Arrays, NumPy scalars and tuples as JSON; anything else is an error that names its type."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray | jax.Array):
+        return np.asarray(value).tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    raise TypeError(f"{checks.describe(value)} cannot be written as JSON")
+
+
+def _flat(tree: Any, prefix: str = "") -> dict[str, Any]:
+    """Nested dictionaries as dotted keys."""
+    if not isinstance(tree, dict) or not tree:
+        return {prefix: tree}
+    parts = (_flat(value, f"{prefix}.{key}" if prefix else str(key)) for key, value in tree.items())
+    return {name: leaf for part in parts for name, leaf in part.items()}
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S%z")
