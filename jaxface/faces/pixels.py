@@ -1,0 +1,44 @@
+"""What an image is: a floating array in [0, 1], `[h, w]` grey or `[h, w, 3]` colour.
+
+The range is a convention and is not checked; the shape and the dtype are, at the door of every function.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def require(image: Any) -> None:
+    """Checks that `image` is floating `[h, w]` or `[h, w, 3]` with at least one pixel."""
+    shape = np.shape(image)
+    if len(shape) not in (2, 3) or shape[2:] not in ((), (3,)):
+        raise ValueError(
+            f"image must have shape [h, w] (grey) or [h, w, 3] (colour); got shape {shape}. "
+            "Use jax.vmap, or pipeline.encode_batch, for a batch of images."
+        )
+    if 0 in shape:
+        raise ValueError(f"image must have at least one pixel; got shape {shape}.")
+    dtype = jax.dtypes.result_type(image)
+    if not jnp.issubdtype(dtype, jnp.floating):
+        raise ValueError(
+            f"image must be floating point in [0, 1]; got dtype {dtype}. "
+            "Convert 8-bit images with image.astype('float32') / 255."
+        )
+
+
+def require_gray(image: Any) -> None:
+    """Checks that `image` is floating `[h, w]`."""
+    require(image)
+    if np.ndim(image) != 2:
+        raise ValueError(
+            f"image must be grey, [h, w]; got shape {np.shape(image)}. Convert it with geometry.to_gray first."
+        )
+
+
+def require_color(image: Any) -> None:
+    """Checks that `image` is floating `[h, w, 3]`."""
+    require(image)
+    if np.ndim(image) != 3:
+        raise ValueError(f"image must be colour, [h, w, 3]; got shape {np.shape(image)}.")
