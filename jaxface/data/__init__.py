@@ -1,0 +1,66 @@
+"""Faces in, arrays out: reading, protocols, groups, splits, synthetic data and streams, in NumPy on the host.
+
+    images      one file -> float32 in [0, 1], bounded before decoding     read_image, load_images
+    folders     one folder a person                                        scan, read, load
+    orl         the ORL faces of AT&T Laboratories Cambridge               load
+    lfw         Labeled Faces in the Wild and its protocol                 load, view1, view2, unrestricted_rows
+    matlab      `fea`/`gnd` faces and two-view files                       load, load_views
+    embeddings  features of other tools in `.npz`                          load, save
+    labelled    Listing, LabelledImages, and selecting from them           take, take_people, people_with
+    groups      any labels -> dense ids; partial equivalence groups        dense, random_groups, track_groups
+    pairs       pairs for verification                                     all_pairs, sampled_pairs, load, save
+    splits      parts of rows, many random splits at once                  identity_disjoint, k_shot, folds, rows_in
+    synthetic   data with known truth                                      gaussian_identities, paired_views,
+                                                                           rendered_faces, face_tracks
+    rendering   a face drawn from numbers                                  render, landmarks
+    stream      data larger than memory in batches of one size             batches, grain_batches
+    npz         one array of an archive, mapped into memory                mapped
+    paths       natural order of names; nothing outside the data root      inside
+
+Images are float32 `[n, h, w]` (or `[n, h, w, 3]`) in [0, 1]; a person is a dense int32 id with a name. Points are
+(x, y) = (column, row) in pixels, boxes (top, bottom, left, right), sizes (height, width). Randomness comes from an
+explicit `numpy.random.Generator`, and draw i is the same however many are drawn.
+"""
+
+from jaxface.data import (
+    embeddings,
+    folders,
+    groups,
+    images,
+    lfw,
+    matlab,
+    orl,
+    pairs,
+    splits,
+    stream,
+    synthetic,
+)
+from jaxface.data.labelled import LabelledImages, Listing, from_arrays, people_with, take, take_people
+
+LOADERS = {  # what a config names -> root and options -> LabelledImages
+    "orl": orl.load,
+    "folders": folders.load,
+    "lfw": lfw.load,
+    "matlab": matlab.load,
+}
+
+__all__ = [
+    "LOADERS",
+    "LabelledImages",
+    "Listing",
+    "embeddings",
+    "folders",
+    "from_arrays",
+    "groups",
+    "images",
+    "lfw",
+    "matlab",
+    "orl",
+    "pairs",
+    "people_with",
+    "splits",
+    "stream",
+    "synthetic",
+    "take",
+    "take_people",
+]

@@ -1,0 +1,107 @@
+"""What loading returns: files on disk with their people (`Listing`), and images in memory (`LabelledImages`).
+
+A person is an id: `ids` are int32 and `names[ids[i]]` is who row i shows, also after selecting. As loaded, and after
+`take_people`, ids are dense: everybody in `names` has a row.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from jaxface.core import checks
+from jaxface.data import groups
+
+Name = str | int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Listing:
+    """Image files and whom they show; nothing has been read or decoded yet."""
+
+    per_row: ClassVar[tuple[str, ...]] = ("files", "ids")  # what `take` selects from
+
+    root: Path
+    files: tuple[str, ...]  # [n], relative to root, "/" between folders
+    ids: np.ndarray  # int32 [n], dense: names[ids[i]] is the person of files[i]
+    names: tuple[Name, ...]  # [c]
+    ignored: tuple[str, ...] = ()  # hidden files, other kinds of files, folders without images
+    credit: str = ""  # whom a report must name
+
+    def paths(self) -> list[Path]:
+        """Where the files are."""
+        return [self.root / file for file in self.files]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class LabelledImages:
+    """Images of known people: what an experiment receives."""
+
+    per_row: ClassVar[tuple[str, ...]] = ("images", "ids", "files")
+
+    images: np.ndarray  # float32 [n, h, w] or [n, h, w, 3], in [0, 1]
+    ids: np.ndarray  # int32 [n], dense: names[ids[i]] is the person of images[i]
+    names: tuple[Name, ...]  # [c]
+    files: tuple[str, ...] = ()  # [n] relative to the data root, or empty
+    ignored: tuple[str, ...] = ()
+    credit: str = ""
+
+
+Rows = TypeVar("Rows", bound=Any)  # Listing, LabelledImages, Embeddings: dataclasses with per-row fields
+
+
+def from_arrays(images: Any, labels: Any, *, files: Sequence[str] = (), credit: str = "") -> LabelledImages:
+    """LabelledImages from arrays at hand: images `[n, h, w(, 3)]` floating in [0, 1], labels `[n]` of any kind."""
+    images = np.asarray(images)
+    checks.floating(images=images)
+    if images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] != 3):
+        raise ValueError(f"images must have shape [n, h, w] or [n, h, w, 3]; got shape {images.shape}.")
+    checks.finite(images=images)
+    checks.between("images", images, 0.0, 1.0)
+    rows, ids, names = groups.dense(labels)
+    if not len(labels) == len(rows) == len(images):
+        raise ValueError(
+            f"labels must name the person of each of the {len(images)} images; got {len(labels)} labels, "
+            f"{len(labels) - len(rows)} of them None or -1."
+        )
+    check_files(files, len(images))
+    return LabelledImages(
+        images=images.astype(np.float32, copy=False), ids=ids, names=names, files=tuple(files), credit=credit
+    )
+
+
+def take(data: Rows, rows: Any) -> Rows:
+    """The given rows (indices or a mask). Ids and names stay as they are, so train and test parts agree."""
+    index = np.arange(len(data.ids))[np.asarray(rows)]
+    return dataclasses.replace(data, **{name: _rows_of(getattr(data, name), index) for name in data.per_row})
+
+
+def take_people(data: Rows, people: Any) -> Rows:
+    """All rows of the given ids `[k]`; the ids are made dense again: person `people[j]` becomes j."""
+    people = np.asarray(people)
+    checks.dense_labels("people", people, len(data.names))
+    if people.ndim != 1 or np.unique(people).size != people.size:
+        raise ValueError(f"people must be a list of different ids; got {people.tolist()}.")
+    new_id = np.full(len(data.names), -1, np.int32)
+    new_id[people] = np.arange(people.size, dtype=np.int32)
+    chosen = take(data, new_id[data.ids] >= 0)
+    return dataclasses.replace(chosen, ids=new_id[chosen.ids], names=tuple(data.names[person] for person in people))
+
+
+def people_with(ids: Any, *, min_rows: int) -> np.ndarray:
+    """Ids of the people who have at least `min_rows` rows, ascending: for `take_people`."""
+    return np.flatnonzero(np.bincount(np.asarray(ids)) >= min_rows).astype(np.int32)
+
+
+def _rows_of(values: Any, index: np.ndarray) -> Any:
+    if isinstance(values, tuple):
+        return tuple(values[i] for i in index) if values else values
+    return values[index]
+
+
+def check_files(files: Sequence[str], num_rows: int) -> None:
+    """Checks that file names are given for every row or not at all."""
+    if files and len(files) != num_rows:
+        raise ValueError(f"files must name each of the {num_rows} rows or be empty; got {len(files)} names.")

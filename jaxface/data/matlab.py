@@ -1,0 +1,136 @@
+"""MATLAB files: the `fea`/`gnd` face files that circulate for Yale, Extended Yale B, PIE, and two-view files.
+
+load        fea [n, h w] (each row a column-major image), gnd [n] -> LabelledImages
+load_views  a cell array of views, each [n, d_v] or each [d_v, n], and labels [n] -> Views
+"""
+
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxface.core import checks
+from jaxface.data import groups, labelled, paths
+
+
+class Views(NamedTuple):
+    """Several descriptions of the same n samples of known people."""
+
+    views: tuple[np.ndarray, ...]  # each floating [n, d_v]
+    ids: np.ndarray  # int32 [n], dense
+    names: tuple[labelled.Name, ...]  # [c]
+
+
+def load(
+    path: str | Path,
+    *,
+    shape: tuple[int, int] | None = None,
+    images: str = "fea",
+    labels: str = "gnd",
+    credit: str = "",
+) -> labelled.LabelledImages:
+    """Images `[n, h, w]` of a `fea`/`gnd` file: MATLAB's image(:) is column-major, so `fea[i]` is read as `[w, h]`.
+
+    shape: (height, width); without it the images must be square.
+    images, labels: the names of the two variables. Values are uint8 or whole numbers up to 255, which become
+    [0, 1], or lie in [0, 1] already.
+    """
+    path = paths.existing_file(path, "A MATLAB file")
+    found = _variables(path, images, labels)
+    pixels, owner = found[images], found[labels].ravel()
+    if pixels.dtype.kind not in "uif" or pixels.ndim != 2 or 0 in pixels.shape:
+        raise ValueError(
+            f"{images!r} of {path} must be numbers [n, h w]; got dtype {pixels.dtype} and shape {pixels.shape}."
+        )
+    if owner.size != len(pixels):
+        raise ValueError(
+            f"{labels!r} of {path} must hold one label for each of the {len(pixels)} rows of {images!r}; "
+            f"got {owner.size}."
+        )
+    height, width = _image_shape(pixels.shape[1], shape, f"{images!r} of {path}")
+    unit = _unit_range(pixels, f"{images!r} of {path}")
+    upright = np.ascontiguousarray(unit.reshape(-1, width, height).transpose(0, 2, 1))
+    return labelled.from_arrays(upright, _whole(owner, f"{labels!r} of {path}"), credit=credit)
+
+
+def load_views(path: str | Path, *, views: str = "X", labels: str = "Y") -> Views:
+    """Views `[n, d_v]` in a cell array named `views`, with labels `[n]`.
+
+    Samples may stand in rows or in columns, the same way in every view: the number of labels decides, and rows
+    are taken where both would do. Integers become float32; floats stay as they are.
+    """
+    path = paths.existing_file(path, "A MATLAB file")
+    found = _variables(path, views, labels)
+    owner = found[labels].ravel()
+    cells = found[views].ravel() if found[views].dtype == object else np.fromiter([found[views]], object)
+    arrays = [np.asarray(cell) for cell in cells]
+    rows = all(view.ndim == 2 and view.shape[0] == owner.size for view in arrays)
+    columns = all(view.ndim == 2 and view.shape[1] == owner.size for view in arrays)
+    if not (rows or columns) or any(view.dtype.kind not in "uif" for view in arrays):
+        raise ValueError(
+            f"{views!r} of {path} must be a cell array of numbers, each [n, d] or each [d, n] with n = {owner.size}, "
+            f"the size of {labels!r}; got {', '.join(f'{view.dtype} {view.shape}' for view in arrays)}."
+        )
+    kept, ids, names = groups.dense(_whole(owner, f"{labels!r} of {path}"))
+    if kept.size != owner.size:
+        raise ValueError(f"{labels!r} of {path} must label every sample; {owner.size - kept.size} are -1.")
+    oriented = tuple(_floating(view if rows else view.T) for view in arrays)
+    checks.finite(**{f"view {i} of {path}": view for i, view in enumerate(oriented)})
+    return Views(oriented, ids, names)
+
+
+def _variables(path: Path, *wanted: str) -> dict[str, np.ndarray]:
+    """The wanted variables of a file of MATLAB 4 to 7; says what there is when one is missing."""
+    import scipy.io
+
+    try:
+        with path.open("rb") as stream:
+            present = [name for name, _, _ in scipy.io.whosmat(stream)]
+        missing = [name for name in wanted if name not in present]
+        if not missing:
+            with path.open("rb") as stream:
+                found: dict[str, Any] = scipy.io.loadmat(stream, variable_names=list(wanted))
+                return found
+    except NotImplementedError as error:
+        raise ValueError(
+            f"{path} is a MATLAB 7.3 (HDF5) file, which is not read. Save it in MATLAB with -v7."
+        ) from error
+    except Exception as error:  # damaged bytes may raise anything
+        raise ValueError(f"{path} does not read as a MATLAB file: {type(error).__name__}: {error}") from error
+    near = checks.did_you_mean(missing[0], present)
+    raise ValueError(f"{path} must hold {missing[0]!r}; it holds {', '.join(present) or 'nothing'}.{near}")
+
+
+def _image_shape(num_pixels: int, shape: tuple[int, int] | None, what: str) -> tuple[int, int]:
+    height, width = shape if shape is not None else (math.isqrt(num_pixels),) * 2
+    if height * width != num_pixels:
+        asked = f"{height} x {width}" if shape is not None else "a square"
+        raise ValueError(f"{what} has {num_pixels} pixels an image, not {asked}. Pass shape=(height, width).")
+    return height, width
+
+
+def _unit_range(pixels: np.ndarray, what: str) -> np.ndarray:
+    """Float32 in [0, 1] from 0..255 or from [0, 1]; anything else is not guessed."""
+    checks.finite(**{what: pixels})
+    low, high = pixels.min(), pixels.max()
+    if low >= 0 and high <= 1 and pixels.dtype.kind == "f":
+        return pixels.astype(np.float32)
+    if low >= 0 and high <= 255 and (pixels == np.floor(pixels)).all():
+        return pixels.astype(np.float32) / np.float32(255)
+    raise ValueError(
+        f"{what} must hold whole numbers in [0, 255] or floats in [0, 1]; got {pixels.dtype} from {low} to {high}."
+    )
+
+
+def _whole(values: np.ndarray, what: str) -> np.ndarray:
+    """Labels as int64: MATLAB stores whole numbers as doubles."""
+    if values.dtype.kind == "f" and (values == np.floor(values)).all():
+        return values.astype(np.int64)
+    if values.dtype.kind not in "iu":
+        raise ValueError(f"{what} must hold whole numbers; got dtype {values.dtype}.")
+    return values
+
+
+def _floating(view: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(view if view.dtype.kind == "f" else view.astype(np.float32))

@@ -1,0 +1,115 @@
+"""Pairs of rows for verification: same person or not.
+
+all_pairs      every pair of a set
+sampled_pairs  so many same and so many different ones, without repetition
+load, save     text files: a header `a,b,same`, then two file names and 1 or 0 a line
+"""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxface.core import checks
+from jaxface.data import paths
+
+_HEADER = ["a", "b", "same"]
+
+
+class Pairs(NamedTuple):
+    """Pairs of rows."""
+
+    first: np.ndarray  # int32 [p]
+    second: np.ndarray  # int32 [p]
+    same: np.ndarray  # bool [p], whether both rows show one person
+
+
+def all_pairs(ids: Any) -> Pairs:
+    """All n (n - 1) / 2 pairs of different rows, each once with first < second; ids: integers `[n]`."""
+    ids = _check_ids(ids)
+    first, second = np.triu_indices(ids.size, k=1)
+    return Pairs(first.astype(np.int32), second.astype(np.int32), ids[first] == ids[second])
+
+
+def sampled_pairs(ids: Any, *, num_same: int, num_different: int, rng: np.random.Generator) -> Pairs:
+    """`num_same` pairs of one person, then `num_different` of two, each kind drawn uniformly without repetition.
+
+    With rows sorted by person, row i meets `end(i) - i - 1` later rows of its person and `n - end(i)` rows of
+    others, where end(i) is the end of its person's rows. Cumulative sums of these counts number all pairs of a
+    kind, so a pair is drawn as one integer and nothing of size n^2 is kept.
+    """
+    checks.at_least("num_same", num_same, 0)
+    checks.at_least("num_different", num_different, 0)
+    ids = _check_ids(ids)
+    order = np.argsort(ids, kind="stable")
+    position = np.arange(ids.size)
+    end = np.searchsorted(ids[order], ids[order], side="right")
+    same = _drawn(end - position - 1, position + 1, num_same, "num_same", rng)
+    different = _drawn(ids.size - end, end, num_different, "num_different", rng)
+    chosen = np.sort(order[np.concatenate([same, different])], axis=1).astype(np.int32)
+    return Pairs(chosen[:, 0], chosen[:, 1], np.arange(num_same + num_different) < num_same)
+
+
+def load(path: str | Path, files: Sequence[str]) -> Pairs:
+    """Reads a pairs file; names must be among `files` (those of a `Listing`), whose positions are the rows.
+
+    A wrong header, a line of another form, an unknown name, a name that leads outside the root, a row paired with
+    itself and a repeated pair are errors that name the file and the line.
+    """
+    path = paths.existing_file(path, "A pairs file")
+    row_of = {file: row for row, file in enumerate(files)}
+    seen: dict[tuple[int, int], int] = {}
+    same: list[bool] = []
+    with path.open(newline="", encoding="utf-8") as stream:
+        reader = csv.reader(stream)
+        if next(reader, None) != _HEADER:
+            raise ValueError(f"{path}, line 1: expected the header {','.join(_HEADER)!r}.")
+        for fields in reader:
+            where = f"{path}, line {reader.line_num}"
+            if len(fields) != 3 or fields[2] not in ("0", "1"):
+                raise ValueError(f"{where}: expected two file names and 1 (same) or 0; got {','.join(fields)!r}.")
+            a, b = (_row(name, row_of, where) for name in fields[:2])
+            if a == b:
+                raise ValueError(f"{where}: {fields[0]!r} is paired with itself.")
+            if (earlier := seen.setdefault((min(a, b), max(a, b)), reader.line_num)) != reader.line_num:
+                raise ValueError(f"{where}: this pair stands in line {earlier} already.")
+            same.append(fields[2] == "1")
+    if not same:
+        raise ValueError(f"{path} holds no pairs.")
+    rows = np.array(list(seen), np.int32)
+    return Pairs(rows[:, 0], rows[:, 1], np.array(same, bool))
+
+
+def save(path: str | Path, pairs: Pairs, files: Sequence[str]) -> None:
+    """Writes pairs as a text file that `load` reads."""
+    with paths.replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(_HEADER)
+        writer.writerows((files[a], files[b], int(same)) for a, b, same in zip(*pairs, strict=True))
+
+
+def _check_ids(ids: Any) -> np.ndarray:
+    ids = np.asarray(ids)
+    if ids.ndim != 1 or ids.dtype.kind not in "iu":
+        raise ValueError(f"ids must be integers [n]; got dtype {ids.dtype} and shape {ids.shape}.")
+    return ids
+
+
+def _drawn(counts: np.ndarray, start: np.ndarray, num: int, argument: str, rng: np.random.Generator) -> np.ndarray:
+    """`num` different pairs of sorted positions `[num, 2]`, where position i meets start[i] .. start[i] + counts[i]."""
+    total = int(counts.sum())
+    checks.at_most(argument, num, total, "the pairs of that kind in these ids")
+    drawn = rng.choice(total, num, replace=False) if num else np.empty(0, np.int64)
+    until = np.cumsum(counts)
+    first = np.searchsorted(until, drawn, side="right")
+    return np.stack([first, start[first] + drawn - (until - counts)[first]], axis=1)
+
+
+def _row(name: str, row_of: dict[str, int], where: str) -> int:
+    if name in row_of:
+        return row_of[name]
+    if name.startswith("/") or ".." in PurePosixPath(name).parts:
+        raise ValueError(f"{where}: {name!r} leads outside the data root. Name files relative to it.")
+    raise ValueError(f"{where}: {name!r} is not among the {len(row_of)} files.{checks.did_you_mean(name, row_of)}")

@@ -1,0 +1,187 @@
+"""Data larger than memory: batches of one size, read when they are asked for.
+
+    from_array, from_npz, from_files  -> Source   rows that can be read in any order
+    num_batches                       how many batches a pass has; the same for every process
+    batches                           a pass as a plain iterator
+    grain_batches                     the same pass as a grain dataset: read ahead by threads, its iterator has
+                                      get_state and set_state
+
+A pass is a pure function of its arguments. A random order is `rows=rng.permutation(source.num_rows)`, a training
+fold is `rows=<its rows>`, another epoch is another call. Process p of P reads the p-th of P consecutive shares of
+the rows; all processes have the same number of batches, the last ones padded.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxface.core import checks
+from jaxface.data import groups, images, npz, paths
+from jaxface.data.labelled import Listing, Name
+
+
+class Source(NamedTuple):
+    """Rows on disk or in memory, read by number."""
+
+    num_rows: int
+    read: Callable[[np.ndarray], np.ndarray]  # row numbers [k] -> features [k, ...]
+    row_shape: tuple[int, ...]
+    dtype: np.dtype
+    ids: np.ndarray  # int32 [n]; -1 where nobody knows whom a row shows
+    names: tuple[Name, ...]  # [c]
+
+
+class Batch(NamedTuple):
+    """A batch of one size; the rows that are not valid are zero."""
+
+    features: np.ndarray  # [b, ...]
+    ids: np.ndarray  # int32 [b], -1 for padding
+    valid: np.ndarray  # bool [b]
+
+
+def from_array(features: Any, labels: Any = None) -> Source:
+    """Rows of an array (or memory map) `[n, ...]`; labels `[n]` of any kind, -1 or None where unknown."""
+    features = features if isinstance(features, np.ndarray) else np.asarray(features)
+    if features.ndim < 2 or len(features) == 0:
+        raise ValueError(f"features must have shape [n, ...] with n > 0; got shape {features.shape}.")
+    ids, names = _ids(labels, len(features))
+    return Source(len(features), features.__getitem__, features.shape[1:], features.dtype, ids, names)
+
+
+def from_npz(path: str | Path, *, features: str = "features", labels: str | None = "labels") -> Source:
+    """Rows of an uncompressed `.npz` (see `embeddings`); labels are read at once, features as they are needed.
+
+    A batch with NaN or infinite features is an error that names the file.
+    """
+    path = paths.existing_file(path, "Embeddings")
+    rows = npz.mapped(path, features)
+    source = from_array(rows, None if labels is None else np.array(npz.mapped(path, labels)))
+
+    def read(index: np.ndarray) -> np.ndarray:
+        values = rows[index]
+        checks.finite(**{f"{features} of {path}, in rows {index.min()} to {index.max()},": values})
+        return np.asarray(values)
+
+    return source._replace(read=read)
+
+
+def from_files(
+    listing: Listing,
+    *,
+    color: bool = False,
+    size: tuple[int, int] | None = None,
+    crop: tuple[int, int, int, int] | None = None,
+    workers: int = 4,
+) -> Source:
+    """Images of a listing, decoded as they are needed; options as in `images.read_image`."""
+    files = listing.paths()
+    first = images.read_image(files[0], color=color, size=size, crop=crop)
+
+    def read(index: np.ndarray) -> np.ndarray:
+        chosen = [files[row] for row in index]
+        pixels = images.load_images(chosen, color=color, size=size, crop=crop, workers=workers)
+        if pixels.shape[1:] != first.shape:
+            raise ValueError(
+                f"images must have one size; {chosen[0]} is {pixels.shape[1]}x{pixels.shape[2]} and {files[0]} is "
+                f"{first.shape[0]}x{first.shape[1]}. Pass size=(height, width)."
+            )
+        return pixels
+
+    return Source(len(files), read, first.shape, first.dtype, listing.ids, listing.names)
+
+
+def num_batches(num_rows: int, *, batch_size: int, process_count: int = 1) -> int:
+    """Batches that each process reads in a pass over `num_rows` rows."""
+    checks.at_least("batch_size", batch_size, 1)
+    checks.at_least("process_count", process_count, 1)
+    return -(-_share(num_rows, process_count) // batch_size)
+
+
+def batches(
+    source: Source,
+    *,
+    batch_size: int,
+    rows: Any = None,
+    process_index: int = 0,
+    process_count: int = 1,
+    start: int = 0,
+) -> Iterator[Batch]:
+    """One pass over `rows` `[r]` (default: all, in order), from batch `start` on.
+
+    To resume, keep the number of batches consumed and pass it as `start`.
+    """
+    batch_at, count = _pass(source, batch_size, rows, process_index, process_count)
+    checks.at_least("start", start, 0)
+    checks.at_most("start", start, count, "the batches of a pass")
+    return (batch_at(index) for index in range(start, count))
+
+
+def grain_batches(
+    source: Source,
+    *,
+    batch_size: int,
+    rows: Any = None,
+    process_index: int = 0,
+    process_count: int = 1,
+    num_threads: int = 2,
+    read_ahead: int = 4,
+) -> Any:
+    """The pass of `batches` as a `grain.IterDataset`, with `read_ahead` batches prepared by `num_threads` threads.
+
+    `iterator = iter(dataset)` has `get_state()` and `set_state(state)`, and grain's checkpoint handlers take it.
+    """
+    try:
+        import grain
+    except ImportError as error:
+        raise ImportError("grain is not installed. Run: pip install 'jaxface[run]'.") from error
+    batch_at, count = _pass(source, batch_size, rows, process_index, process_count)
+    dataset = grain.MapDataset.range(count).map(batch_at)
+    return dataset.to_iter_dataset(grain.ReadOptions(num_threads=num_threads, prefetch_buffer_size=read_ahead))
+
+
+def _ids(labels: Any, num_rows: int) -> tuple[np.ndarray, tuple[Name, ...]]:
+    ids = np.full(num_rows, -1, np.int32)
+    if labels is None:
+        return ids, ()
+    if len(labels) != num_rows:
+        raise ValueError(f"labels must name the person of each of the {num_rows} rows; got {len(labels)} labels.")
+    known = groups.dense(labels)
+    ids[known.rows] = known.ids
+    return ids, known.names
+
+
+def _share(num_rows: int, process_count: int) -> int:
+    return -(-num_rows // process_count)
+
+
+def _pass(
+    source: Source, batch_size: int, rows: Any, process_index: int, process_count: int
+) -> tuple[Callable[[int], Batch], int]:
+    """Batch number -> batch, for the share of one process, and the number of batches."""
+    checks.at_least("process_index", process_index, 0)
+    checks.at_most("process_index", process_index, process_count - 1, "process_count - 1")
+    order = None if rows is None else np.asarray(rows)
+    if order is not None:
+        checks.shapes(rows=(order, "r"))
+        checks.dense_labels("rows", order, source.num_rows)
+    total = source.num_rows if order is None else len(order)
+    share = _share(total, process_count)
+    begin, end = min(process_index * share, total), min((process_index + 1) * share, total)
+
+    def batch_at(index: int) -> Batch:
+        low = min(begin + index * batch_size, end)
+        high = min(low + batch_size, end)
+        return _padded(source, np.arange(low, high) if order is None else order[low:high], batch_size)
+
+    return batch_at, num_batches(total, batch_size=batch_size, process_count=process_count)
+
+
+def _padded(source: Source, rows: np.ndarray, batch_size: int) -> Batch:
+    features = np.zeros((batch_size, *source.row_shape), source.dtype)
+    ids = np.full(batch_size, -1, np.int32)
+    if rows.size:
+        features[: rows.size] = source.read(rows)
+        ids[: rows.size] = source.ids[rows]
+    return Batch(features, ids, np.arange(batch_size) < rows.size)

@@ -1,0 +1,149 @@
+import numpy as np
+import pytest
+
+from jaxface.data import folders, orl
+from tests.tolerances import assert_close
+
+
+def test_people_and_files_stand_in_natural_order(people):
+    data = folders.load(people)
+    assert data.names == ("anna", "ben", "s2", "s10")
+    assert data.ids.tolist() == [0, 0, 0, 1, 1, 2, 3]
+    assert data.ids.dtype == np.int32
+    assert data.files == (
+        "anna/1.png",
+        "anna/2.png",
+        "anna/3.png",
+        "ben/1.png",
+        "ben/2.png",
+        "s2/1.png",
+        "s10/1.png",
+    )
+    assert data.ignored == ()
+    assert_close(data.images[:, 0, 0], np.arange(10, 80, 10, dtype=np.float32) / 255)
+
+
+def test_what_is_no_image_is_ignored_and_reported(people, write_image):
+    (people / "README.txt").write_text("x")
+    (people / "anna" / "notes.txt").write_text("x")
+    write_image(people / "anna" / ".hidden.png")
+    write_image(people / ".cache" / "1.png")
+    write_image(people / "ben" / "nested" / "1.png")
+    (people / "empty").mkdir()
+    listing = folders.scan(people)
+    assert len(listing.files) == 7
+    expected = {"README.txt", "anna/notes.txt", "anna/.hidden.png", ".cache", "ben/nested", "empty"}
+    assert set(listing.ignored) == expected
+    assert len(listing.ignored) == len(expected)
+
+
+def test_a_listing_reads_the_rows_asked_for(people):
+    listing = folders.scan(people)
+    part = folders.read(listing, rows=[4, 1], size=(3, 2))
+    assert part.images.shape == (2, 3, 2)
+    assert part.files == ("ben/2.png", "anna/2.png")
+    assert part.ids.tolist() == [1, 0]
+    assert part.names == listing.names
+    assert_close(part.images[:, 0, 0], np.float32([50, 20]) / 255)
+
+
+def test_upper_case_suffixes_are_images(tmp_path, write_image):
+    write_image(tmp_path / "a" / "1.PNG")
+    write_image(tmp_path / "b" / "1.Jpg")
+    assert folders.scan(tmp_path).files == ("a/1.PNG", "b/1.Jpg")
+
+
+def test_missing_root_and_a_file_as_root(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"root must be a folder; .*nowhere does not exist"):
+        folders.scan(tmp_path / "nowhere")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(FileNotFoundError, match="is a file"):
+        folders.scan(tmp_path / "file")
+
+
+def test_empty_folder(tmp_path):
+    with pytest.raises(ValueError, match=r"is empty\. Expected .*<person>/<image>"):
+        folders.scan(tmp_path)
+
+
+def test_folder_without_images(tmp_path):
+    (tmp_path / "anna").mkdir()
+    (tmp_path / "anna" / "x.txt").write_text("x")
+    with pytest.raises(ValueError, match=r"no folder with images; 2 other entries, such as 'anna/x\.txt'"):
+        folders.scan(tmp_path)
+
+
+def test_images_directly_in_the_root_get_a_hint(tmp_path, write_image):
+    write_image(tmp_path / "anna1.png")
+    with pytest.raises(ValueError, match="folder of their own"):
+        folders.scan(tmp_path)
+
+
+def test_one_person_only(tmp_path, write_image):
+    write_image(tmp_path / "anna" / "1.png")
+    with pytest.raises(ValueError, match="must hold at least 2 people; got 1: anna"):
+        folders.load(tmp_path)
+    assert folders.load(tmp_path, min_people=1).names == ("anna",)
+
+
+def test_a_damaged_image_is_named(people):
+    (people / "ben" / "2.png").write_bytes(b"not an image")
+    with pytest.raises(ValueError, match=r"ben/2\.png does not decode"):
+        folders.load(people)
+
+
+def test_links_that_leave_the_root_are_refused(people, tmp_path, write_image):
+    outside = write_image(tmp_path / "private" / "1.png")
+    (people / "ben" / "link.png").symlink_to(outside)
+    with pytest.raises(ValueError, match=r"symbolic link: 'ben/link\.png' leads outside the data root"):
+        folders.scan(people)
+    (people / "ben" / "link.png").unlink()
+    (people / "carl").symlink_to(tmp_path / "private", target_is_directory=True)
+    with pytest.raises(ValueError, match="'carl' leads outside"):
+        folders.scan(people)
+
+
+def test_links_inside_the_root_and_a_linked_root_are_fine(people, tmp_path):
+    (people / "ben" / "3.png").symlink_to(people / "ben" / "1.png")
+    (tmp_path / "alias").symlink_to(people, target_is_directory=True)
+    assert "ben/3.png" in folders.scan(tmp_path / "alias").files
+
+
+def orl_copy(root, write_image, people=40, shots=10):
+    for person in range(1, people + 1):
+        for shot in range(1, shots + 1):
+            write_image(root / f"s{person}" / f"{shot}.pgm")
+    return root
+
+
+def test_orl_from_a_copy(tmp_path, write_image):
+    write_image(orl_copy(tmp_path, write_image) / "s10" / "target.png")
+    listing = orl.scan(tmp_path)
+    assert listing.names == tuple(f"s{person}" for person in range(1, 41))
+    assert listing.files[:10] == tuple(f"s1/{shot}.pgm" for shot in range(1, 11))
+    assert listing.ignored == ("s10/target.png",)
+    assert "AT&T Laboratories Cambridge" in listing.credit
+
+
+def test_an_incomplete_copy_of_orl(tmp_path, write_image):
+    with pytest.raises(ValueError, match="40 people with 10 images each; got 3 people with 2 to 2 images"):
+        orl.scan(orl_copy(tmp_path, write_image, people=3, shots=2))
+
+
+def test_orl_not_installed(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(FileNotFoundError, match=r"pip install 'jaxface\[faces\]'"):
+        orl.load()
+
+
+def test_the_orl_faces():
+    try:
+        orl.find()
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    data = orl.load()
+    assert data.images.shape == (400, 112, 92)
+    assert np.bincount(data.ids).tolist() == [10] * 40
+    assert data.ignored == ("s10/target.jpg",)
+    assert data.images.std() > 0.1
+    assert orl.load(size=(56, 46)).images.shape == (400, 56, 46)

@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+from jaxface import data
+from jaxface.data import embeddings, folders
+
+
+@pytest.fixture
+def faces(rng):
+    labels = ["zoe", "adam", "zoe", "ben", "adam", "zoe"]
+    return data.from_arrays(rng.random((6, 3, 2)), labels, files=[f"{i}.png" for i in range(6)])
+
+
+def test_from_arrays(faces):
+    assert faces.images.dtype == np.float32
+    assert faces.names == ("adam", "ben", "zoe")
+    assert faces.ids.tolist() == [2, 0, 2, 1, 0, 2]
+    assert faces.ids.dtype == np.int32
+
+
+@pytest.mark.parametrize("rows", [[4, 0], np.array([4, 0]), np.array([True, False, False, False, True, False])])
+def test_take_keeps_ids_and_names(faces, rows):
+    part = data.take(faces, rows)
+    order = [0, 4] if np.asarray(rows).dtype == bool else [4, 0]
+    np.testing.assert_array_equal(part.images, faces.images[order])
+    assert part.files == tuple(faces.files[i] for i in order)
+    assert [part.names[i] for i in part.ids] == [faces.names[faces.ids[i]] for i in order]
+    assert part.names == faces.names
+
+
+def test_take_without_files(rng):
+    assert data.take(data.from_arrays(rng.random((3, 2, 2)), [1, 2, 3]), [0, 2]).files == ()
+
+
+def test_take_people_makes_ids_dense_in_the_order_asked_for(faces):
+    part = data.take_people(faces, [2, 0])
+    assert part.names == ("zoe", "adam")
+    assert part.ids.tolist() == [0, 1, 0, 1, 0]
+    np.testing.assert_array_equal(part.images, faces.images[[0, 1, 2, 4, 5]])
+    assert [part.names[i] for i in part.ids] == ["zoe", "adam", "zoe", "adam", "zoe"]
+
+
+def test_selecting_works_on_listings_and_embeddings(people, rng):
+    listing = data.take_people(folders.scan(people), [1])
+    assert listing.files == ("ben/1.png", "ben/2.png")
+    table = embeddings.from_arrays(rng.normal(size=(4, 2)), ["a", "b", "a", "c"])
+    assert data.take(table, [3, 1]).features.tolist() == table.features[[3, 1]].tolist()
+
+
+def test_people_with(faces):
+    assert data.people_with(faces.ids, min_rows=2).tolist() == [0, 2]
+    assert data.people_with(faces.ids, min_rows=4).tolist() == []
+
+
+def test_errors(faces, rng):
+    pixels = rng.random((3, 2, 2))
+    with pytest.raises(ValueError, match=r"images must have shape \[n, h, w\] or \[n, h, w, 3\]; got shape \(3, 4\)"):
+        data.from_arrays(pixels.reshape(3, 4), [1, 2, 3])
+    with pytest.raises(ValueError, match="images must be a floating point array; got dtype uint8"):
+        data.from_arrays(np.zeros((3, 2, 2), np.uint8), [1, 2, 3])
+    with pytest.raises(ValueError, match=r"images must lie in \[0, 1\]"):
+        data.from_arrays(pixels + 1, [1, 2, 3])
+    with pytest.raises(ValueError, match="each of the 3 images; got 2 labels, 0 of them"):
+        data.from_arrays(pixels, [1, 2])
+    with pytest.raises(ValueError, match="got 3 labels, 1 of them None or -1"):
+        data.from_arrays(pixels, ["a", None, "b"])
+    with pytest.raises(ValueError, match="files must name each of the 3 rows or be empty; got 1"):
+        data.from_arrays(pixels, [1, 2, 3], files=["x"])
+    with pytest.raises(ValueError, match="people must be a list of different ids"):
+        data.take_people(faces, [0, 0])
+    with pytest.raises(ValueError, match=r"people must be in \[0, 3\)"):
+        data.take_people(faces, [3])

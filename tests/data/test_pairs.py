@@ -1,0 +1,96 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jaxface.data import pairs
+from tests.reference import data_reference as reference
+
+FILES = ("ann/1.png", "ann/2.png", "bob/1.png", "bob, jr/1.png")
+
+
+@given(st.lists(st.integers(0, 3), max_size=12))
+@settings(max_examples=50, deadline=None)
+def test_all_pairs(ids):
+    found = pairs.all_pairs(np.array(ids, int))
+    assert list(zip(*(field.tolist() for field in found), strict=True)) == reference.all_pairs(ids)
+    assert (found.first.dtype, found.same.dtype) == (np.int32, bool)
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=14), st.data())
+@settings(max_examples=150, deadline=None)
+def test_sampled_pairs_are_different_pairs_of_the_right_kind(ids, data):
+    same = [pair for *pair, is_same in reference.all_pairs(ids) if is_same]
+    different = [pair for *pair, is_same in reference.all_pairs(ids) if not is_same]
+    num_same = data.draw(st.integers(0, len(same)))
+    num_different = data.draw(st.integers(0, len(different)))
+    rng = np.random.default_rng(data.draw(st.integers(0, 5)))
+    found = pairs.sampled_pairs(ids, num_same=num_same, num_different=num_different, rng=rng)
+    drawn = [[a, b] for a, b in zip(found.first.tolist(), found.second.tolist(), strict=True)]
+    assert len({tuple(pair) for pair in drawn}) == num_same + num_different
+    assert all(pair in same for pair in drawn[:num_same])
+    assert all(pair in different for pair in drawn[num_same:])
+    assert found.same.tolist() == [True] * num_same + [False] * num_different
+
+
+def test_each_pair_is_drawn_equally_often(rng):
+    ids = [0, 1, 0, 2, 1, 0]
+    counts = dict.fromkeys(itertools.combinations(range(6), 2), 0)
+    for _ in range(2000):
+        found = pairs.sampled_pairs(ids, num_same=1, num_different=2, rng=rng)
+        for pair in zip(found.first.tolist(), found.second.tolist(), strict=True):
+            counts[pair] += 1
+    for (a, b), count in counts.items():
+        share = 1 / 4 if ids[a] == ids[b] else 2 / 11
+        assert abs(count - 2000 * share) < 4.5 * np.sqrt(2000 * share)
+
+
+def test_errors_of_sampling(rng):
+    with pytest.raises(ValueError, match=r"num_same must be at most 1 \(the pairs of that kind in these ids\); got 2"):
+        pairs.sampled_pairs([0, 0, 1], num_same=2, num_different=0, rng=rng)
+    with pytest.raises(ValueError, match="num_different must be at most 2"):
+        pairs.sampled_pairs([0, 0, 1], num_same=0, num_different=3, rng=rng)
+    with pytest.raises(ValueError, match=r"ids must be integers \[n\]; got dtype float64"):
+        pairs.all_pairs([0.5, 1.0])
+
+
+def test_text_files_round_trip(tmp_path):
+    written = pairs.all_pairs(np.array([0, 0, 1, 2]))
+    pairs.save(tmp_path / "pairs.csv", written, FILES)
+    assert (tmp_path / "pairs.csv").read_text().startswith("a,b,same\nann/1.png,ann/2.png,1\nann/1.png,bob/1.png,0\n")
+    for read, expected in zip(pairs.load(tmp_path / "pairs.csv", FILES), written, strict=True):
+        np.testing.assert_array_equal(read, expected)
+        assert read.dtype == expected.dtype
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1: expected the header 'a,b,same'"),
+        ("x,y,same\n", "line 1: expected the header"),
+        ("a,b,same\n", "holds no pairs"),
+        (
+            "a,b,same\nann/1.png,ann/2.png\n",
+            "line 2: expected two file names and 1 .same. or 0; got 'ann/1.png,ann/2.png'",
+        ),
+        ("a,b,same\nann/1.png,ann/2.png,yes\n", "line 2: expected two file names"),
+        (
+            "a,b,same\nann/1.png,ann/3.png,1\n",
+            r"line 2: 'ann/3\.png' is not among the 4 files\. Did you mean 'ann/",
+        ),
+        ("a,b,same\nann/1.png,../secret.png,0\n", r"line 2: '\.\./secret\.png' leads outside the data root"),
+        ("a,b,same\nann/1.png,ann/../../x.png,0\n", "leads outside the data root"),
+        ("a,b,same\n/etc/passwd,ann/1.png,0\n", "'/etc/passwd' leads outside the data root"),
+        ("a,b,same\nann/1.png,ann/1.png,1\n", r"line 2: 'ann/1\.png' is paired with itself"),
+        (
+            "a,b,same\nann/1.png,ann/2.png,1\nann/2.png,ann/1.png,1\n",
+            "line 3: this pair stands in line 2 already",
+        ),
+    ],
+)
+def test_damaged_text_files(tmp_path, text, message):
+    (tmp_path / "pairs.csv").write_text(text)
+    with pytest.raises(ValueError, match=rf"pairs\.csv.*{message}"):
+        pairs.load(tmp_path / "pairs.csv", FILES)

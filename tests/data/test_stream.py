@@ -1,0 +1,213 @@
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jaxface.data import embeddings, folders, stream
+
+
+def equal(left, right):
+    return all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))
+
+
+@pytest.fixture
+def table(rng):
+    return rng.normal(size=(11, 3)).astype(np.float32), [
+        "b",
+        "a",
+        None,
+        "b",
+        "c",
+        "a",
+        "a",
+        "b",
+        None,
+        "c",
+        "c",
+    ]
+
+
+@given(st.integers(1, 20), st.integers(1, 7), st.integers(1, 4), st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_every_row_comes_once_in_batches_of_one_size(num_rows, batch_size, process_count, shuffled):
+    x = np.arange(1, num_rows + 1, dtype=np.float64)[:, None] * [1, 10]
+    source = stream.from_array(x, np.arange(num_rows))
+    order = np.random.default_rng(0).permutation(num_rows) if shuffled else None
+    seen = []
+    for process in range(process_count):
+        passed = list(
+            stream.batches(
+                source, batch_size=batch_size, rows=order, process_index=process, process_count=process_count
+            )
+        )
+        assert len(passed) == stream.num_batches(num_rows, batch_size=batch_size, process_count=process_count)
+        for batch in passed:
+            assert batch.features.shape == (batch_size, 2)
+            assert (batch.features[~batch.valid] == 0).all()
+            assert (batch.ids[~batch.valid] == -1).all()
+            np.testing.assert_array_equal(batch.features[batch.valid], x[batch.ids[batch.valid]])
+            seen += batch.ids[batch.valid].tolist()
+    assert seen == (list(range(num_rows)) if order is None else order.tolist())
+
+
+def test_unknown_people_have_no_id(table):
+    source = stream.from_array(*table)
+    assert source.ids.tolist() == [1, 0, -1, 1, 2, 0, 0, 1, -1, 2, 2]
+    assert source.names == ("a", "b", "c")
+    batch = next(stream.batches(source, batch_size=3))
+    assert batch.ids.tolist() == [1, 0, -1]
+    assert batch.valid.all()
+    assert (stream.from_array(table[0]).ids == -1).all()
+
+
+def test_a_pass_resumes_where_it_stopped(table):
+    source = stream.from_array(*table)
+    whole = list(stream.batches(source, batch_size=4))
+    rest = list(stream.batches(source, batch_size=4, start=2))
+    assert len(rest) == 1
+    assert equal(rest[0], whole[2])
+    assert list(stream.batches(source, batch_size=4, start=3)) == []
+
+
+def test_a_fold_is_a_choice_of_rows(table):
+    source = stream.from_array(*table)
+    batch = next(stream.batches(source, batch_size=2, rows=[9, 0]))
+    np.testing.assert_array_equal(batch.features, table[0][[9, 0]])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_archive_is_read_in_parts(tmp_path, table, order):
+    features, labels = np.asarray(table[0], order=order), np.array([label or "d" for label in table[1]])
+    np.savez(tmp_path / "x.npz", labels=labels, features=features)
+    source = stream.from_npz(tmp_path / "x.npz")
+    assert source.names == ("a", "b", "c", "d")
+    expected = list(stream.batches(stream.from_array(features, labels), batch_size=4))
+    assert all(equal(*both) for both in zip(stream.batches(source, batch_size=4), expected, strict=True))
+    assert (stream.from_npz(tmp_path / "x.npz", labels=None).ids == -1).all()
+
+
+def test_saved_embeddings_are_read_in_parts(tmp_path, rng):
+    features = rng.normal(size=(5, 2))
+    embeddings.save(tmp_path / "x.npz", features, [5, 3, 5, 3, 3])
+    batch = next(stream.batches(stream.from_npz(tmp_path / "x.npz"), batch_size=5))
+    np.testing.assert_array_equal(batch.features, features)
+    assert batch.ids.tolist() == [1, 0, 1, 0, 0]
+
+
+def test_an_archive_is_never_in_memory_as_a_whole(tmp_path):
+    features = np.ones((40_000, 50))  # 16 MB
+    np.savez(tmp_path / "x.npz", features=features)
+    del features
+    tracemalloc.start()
+    total = sum(
+        batch.features.sum()
+        for batch in stream.batches(stream.from_npz(tmp_path / "x.npz", labels=None), batch_size=500)
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert total == 2_000_000
+    assert peak < 2_000_000
+
+
+def test_files_are_decoded_as_they_are_needed(people):
+    listing = folders.scan(people)
+    expected = folders.read(listing).images
+    (people / "s10" / "1.png").write_bytes(b"damaged")
+    passed = stream.batches(stream.from_files(listing), batch_size=3)
+    np.testing.assert_array_equal(next(passed).features, expected[:3])
+    np.testing.assert_array_equal(next(passed).features, expected[3:6])
+    with pytest.raises(ValueError, match=r"s10/1\.png does not decode"):
+        next(passed)
+
+
+def test_files_of_another_size_are_found_in_any_batch(people, write_image):
+    write_image(people / "s2" / "1.png", np.zeros((5, 5), np.uint8))
+    passed = stream.batches(stream.from_files(folders.scan(people)), batch_size=1, start=5)
+    with pytest.raises(ValueError, match=r"s2/1\.png is 5x5 and .*anna/1\.png is 6x4"):
+        next(passed)
+    resized = list(stream.batches(stream.from_files(folders.scan(people), size=(3, 2), color=True), batch_size=4))
+    assert [batch.features.shape for batch in resized] == [(4, 3, 2, 3)] * 2
+
+
+@pytest.mark.parametrize("process", [0, 1])
+def test_grain_gives_the_same_pass_and_resumes(table, process):
+    pytest.importorskip("grain")
+    source = stream.from_array(*table)
+    order = np.random.default_rng(5).permutation(11)
+    arguments = {"batch_size": 2, "rows": order, "process_index": process, "process_count": 2}
+    expected = list(stream.batches(source, **arguments))
+    dataset = stream.grain_batches(source, **arguments)
+    assert all(equal(*both) for both in zip(dataset, expected, strict=True))
+    iterator = iter(dataset)
+    next(iterator)
+    state = json.loads(json.dumps(iterator.get_state()))  # what a checkpoint stores
+    resumed = iter(dataset)
+    resumed.set_state(state)
+    assert all(equal(*both) for both in zip(resumed, expected[1:], strict=True))
+
+
+def test_grain_not_installed(table, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "grain", None)
+    with pytest.raises(ImportError, match=r"pip install 'jaxface\[run\]'"):
+        stream.grain_batches(stream.from_array(*table), batch_size=2)
+
+
+def test_errors_of_arguments(table):
+    source = stream.from_array(*table)
+    with pytest.raises(ValueError, match="batch_size must be at least 1; got 0"):
+        stream.batches(source, batch_size=0)
+    with pytest.raises(ValueError, match=r"process_index must be at most 1 \(process_count - 1\); got 2"):
+        stream.batches(source, batch_size=2, process_index=2, process_count=2)
+    with pytest.raises(ValueError, match=r"rows must be in \[0, 11\)"):
+        stream.batches(source, batch_size=2, rows=[0, 11])
+    with pytest.raises(ValueError, match=r"start must be at most 3 \(the batches of a pass\); got 4"):
+        stream.batches(source, batch_size=4, start=4)
+    with pytest.raises(ValueError, match=r"features must have shape \[n, \.\.\.\] with n > 0; got shape \(3,\)"):
+        stream.from_array(np.zeros(3))
+    with pytest.raises(ValueError, match="each of the 11 rows; got 2 labels"):
+        stream.from_array(table[0], [1, 2])
+
+
+def test_errors_of_archives(tmp_path, table):
+    path = tmp_path / "x.npz"
+    features = table[0].copy()
+    np.savez_compressed(path, features=features)
+    with pytest.raises(ValueError, match=r"'features' of .*x\.npz is compressed, so it cannot be read in parts"):
+        stream.from_npz(path, labels=None)
+    np.savez(path, features=features)
+    with pytest.raises(ValueError, match=r"x\.npz must hold 'labels'; it holds features"):
+        stream.from_npz(path)
+    np.savez(path, features=features, labels=np.array(table[1], object))
+    with pytest.raises(ValueError, match=r"'labels' of .*x\.npz is an object array, which is a pickle"):
+        stream.from_npz(path)
+    np.savez(path, features=np.zeros((0, 3)))
+    with pytest.raises(ValueError, match=r"'features' of .*x\.npz must hold at least one value; got shape \(0, 3\)"):
+        stream.from_npz(path, labels=None)
+    features[7, 2] = np.nan
+    np.savez(path, features=features)
+    with pytest.raises(ValueError, match=r"features of .*x\.npz, in rows 4 to 7, must be finite; 1 of 12 values"):
+        list(stream.batches(stream.from_npz(path, labels=None), batch_size=4))
+    path.write_bytes(b"not a zip")
+    with pytest.raises(ValueError, match=r"x\.npz is not an \.npz archive"):
+        stream.from_npz(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"(11, 3)", b"(13, 3)"),
+        (b"(11, 3)", b"(99, 3)"),
+        (b"\x93NUMPY\x01", b"\x93NUMPY\x07"),
+        (b"'shape'", b"'shope'"),
+    ],
+)
+def test_damaged_archives(tmp_path, table, old, new):
+    np.savez(tmp_path / "x.npz", features=table[0])
+    whole = (tmp_path / "x.npz").read_bytes()
+    assert old in whole
+    (tmp_path / "x.npz").write_bytes(whole.replace(old, new))
+    with pytest.raises(ValueError, match=r"x\.npz is damaged: 'features'"):
+        stream.from_npz(tmp_path / "x.npz", labels=None)
