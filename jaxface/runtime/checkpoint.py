@@ -13,6 +13,7 @@ from absl import logging
 T = TypeVar("T")
 
 _KEPT = 2
+_ROOT = "state"  # orbax wants a tree with branches; a single array is one too this way
 
 
 class Checkpoints:
@@ -27,7 +28,7 @@ class Checkpoints:
 
     def save(self, step: int, tree: Any) -> None:
         """Writes a checkpoint; it appears under its name only when it is whole."""
-        self._handler.save(self.folder / _name(step), tree, force=True)
+        self._handler.save(self.folder / _name(step), {_ROOT: tree}, force=True)
         self._handler.wait_until_finished()
         for old in self.steps()[:-_KEPT]:
             shutil.rmtree(self.folder / _name(old))
@@ -39,10 +40,10 @@ class Checkpoints:
 
     def latest(self, like: T) -> tuple[int, T] | None:
         """Step and contents of the newest checkpoint that can be read, with the structure and dtypes of `like`."""
-        shapes = jax.tree.map(_abstract, like)
+        shapes = {_ROOT: jax.tree.map(_abstract, like)}
         for step in reversed(self.steps()):
             try:
-                return step, self._handler.restore(self.folder / _name(step), shapes)
+                return step, self._handler.restore(self.folder / _name(step), shapes)[_ROOT]
             except Exception as error:  # orbax and tensorstore raise many kinds for a damaged file
                 logging.warning("checkpoint %s is damaged (%s); trying the one before it", _name(step), _head(error))
         return None

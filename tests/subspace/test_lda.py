@@ -59,8 +59,10 @@ def test_singular_within_scatter_is_a_status_with_a_remedy(rng):
 def test_invariant_to_shift_rotation_and_scale(rng):
     x, labels = people(rng, d=8)
     rotation = np.linalg.qr(rng.normal(size=(8, 8)))[0]
+
     def fit(a):
         return lda.fit(a, labels, num_classes=4, num_components=3, pca_components=6)[0]
+
     first, second = fit(x), fit(3 * x @ rotation + 5)
     z1 = (x - np.asarray(first.mean)) @ np.asarray(first.basis)
     z2 = (3 * x @ rotation + 5 - np.asarray(second.mean)) @ np.asarray(second.basis)

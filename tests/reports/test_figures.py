@@ -1,0 +1,53 @@
+import io
+
+import numpy as np
+from PIL import Image
+
+from jaxface.reports import figures
+from jaxface.reports.figures import Curve
+
+
+def lines():
+    x = np.arange(5)
+    return [Curve("one", x, x**2.0, x**2.0 - 1, x**2.0 + 1), Curve("two", x, 2.0 * x)]
+
+
+def test_equal_figures_are_equal_bytes():
+    made = [figures.to_svg(figures.curves(lines(), x_label="x", y_label="y", title="t")) for _ in range(2)]
+    assert made[0] == made[1]
+    assert made[0].startswith(b"<?xml")
+
+
+def test_curves_carry_bands_labels_and_reference():
+    figure = figures.curves(lines(), x_label="x", y_label="y", reference=3.0, log_x=True, y_range=(0, 9))
+    (axes,) = figure.axes
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["one", "two"]
+    assert len(axes.collections) == 1  # the band of the first line
+    assert len(axes.lines) == 3
+    assert axes.get_xscale() == "log"
+    assert axes.get_ylim() == (0, 9)
+
+
+def test_roc_starts_at_the_lowest_rate_shown():
+    figure = figures.roc([Curve("a", [0.0, 0.5, 1.0], [0.1, 0.9, 1.0])], min_far=1e-2)
+    assert figure.axes[0].lines[0].get_xdata()[0] == 1e-2
+    assert figure.axes[0].get_xlim() == (1e-2, 1.0)
+
+
+def test_intervals_put_the_first_method_on_top():
+    figure = figures.intervals(["first", "second"], [1, 2], [0.5, 1.5], [1.5, 2.5], x_label="error")
+    ticks = {t.get_text(): t.get_position()[1] for t in figure.axes[0].get_yticklabels()}
+    assert ticks["first"] > ticks["second"]
+
+
+def test_grid_shows_grey_colour_and_signed_images():
+    grey = np.linspace(0, 1, 2 * 3 * 8 * 6).reshape(2, 3, 8, 6)
+    figure = figures.image_grid(grey, row_labels=("a", "b"), column_labels=("x", "y", "z"), title="faces")
+    assert len(figure.axes) == 6
+    picture = Image.open(io.BytesIO(figures.to_png(figure)))
+    assert picture.size[0] > 200
+    signed = figures.image_grid(grey - 0.5, symmetric=True).axes[0].images[0]
+    assert signed.norm.vmin == -signed.norm.vmax
+    colour = figures.image_grid(np.ones((1, 1, 4, 4, 3)))
+    assert colour.axes[0].images[0].get_array().shape == (4, 4, 3)
+    assert figures.to_png(figures.image_grid(np.zeros((1, 1, 4, 4)), symmetric=True))

@@ -1,0 +1,86 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxface.runtime import checkpoint
+from jaxface.runtime.checkpoint import Checkpoints
+
+
+def state(value=1.0):
+    return {"x": jnp.full(3, value), "count": jnp.asarray(2, jnp.int32), "host": np.arange(2.0)}
+
+
+def test_the_newest_is_restored_with_dtypes_and_old_ones_are_dropped(tmp_path):
+    store = Checkpoints(tmp_path)
+    assert store.latest(state()) is None
+    for step in (10, 20, 30):
+        store.save(step, state(float(step)))
+    assert store.steps() == [20, 30]
+    step, restored = store.latest(state())
+    assert step == 30
+    assert restored["count"].dtype == jnp.int32
+    np.testing.assert_array_equal(restored["x"], [30.0, 30.0, 30.0])
+    store.close()
+
+
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_taken(tmp_path, caplog):
+    store = Checkpoints(tmp_path)
+    store.save(10, state(10.0))
+    store.save(20, state(20.0))
+    damaged = 0
+    for file in (tmp_path / "step-00000020").rglob("*"):
+        if file.is_file():
+            file.write_bytes(file.read_bytes()[: file.stat().st_size // 3])
+            damaged += 1
+    assert damaged
+    with caplog.at_level("WARNING", logger="absl"):
+        step, restored = store.latest(state())
+    assert step == 10
+    assert float(restored["x"][0]) == 10.0
+    assert "checkpoint step-00000020 is damaged" in caplog.text
+    store.close()
+
+
+def advance(x, start):
+    for step in range(start, start + 5):
+        x = jnp.sin(x) + 0.1 * step
+    return x
+
+
+def test_killed_and_resumed_has_the_same_bits(tmp_path):
+    begin = jnp.linspace(0, 1, 7)
+    whole = checkpoint.run_in_segments(tmp_path / "whole", advance, begin, num_steps=20, every=5)
+
+    def dies(x, start):
+        if start == 10:
+            raise KeyboardInterrupt
+        return advance(x, start)
+
+    with pytest.raises(KeyboardInterrupt):
+        checkpoint.run_in_segments(tmp_path / "killed", dies, begin, num_steps=20, every=5)
+    seen = []
+    resumed = checkpoint.run_in_segments(
+        tmp_path / "killed", advance, begin, num_steps=20, every=5, on_segment=lambda step, _: seen.append(step)
+    )
+    assert seen == [15, 20]
+    assert np.asarray(resumed).tobytes() == np.asarray(whole).tobytes()
+    again = checkpoint.run_in_segments(tmp_path / "killed", dies, begin, num_steps=20, every=5)
+    assert np.asarray(again).tobytes() == np.asarray(whole).tobytes()
+
+
+def test_sharded_state_keeps_its_placement(tmp_path):
+    from jaxface.core import mesh
+
+    placed = mesh.replicate(state(), mesh.create("data", num_devices=1))
+    store = Checkpoints(tmp_path)
+    store.save(1, placed)
+    _, restored = store.latest(placed)
+    assert restored["x"].sharding == placed["x"].sharding
+    assert isinstance(restored["x"], jax.Array)
+    store.close()
+
+
+def test_segments_must_divide(tmp_path):
+    with pytest.raises(ValueError, match="every must divide num_steps; got every=3, num_steps=20"):
+        checkpoint.run_in_segments(tmp_path, advance, jnp.zeros(1), num_steps=20, every=3)

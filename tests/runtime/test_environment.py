@@ -1,0 +1,33 @@
+import json
+import subprocess
+import sys
+
+import jax
+
+from jaxface.runtime import environment
+
+
+def test_provenance_is_json_and_says_where_it_ran():
+    record = json.loads(json.dumps(environment.provenance()))
+    assert record["packages"]["jax"] == jax.__version__
+    assert record["devices"]
+    assert record["x64"] is True
+
+
+def test_importing_the_library_leaves_the_edges_alone():
+    """`import jaxface` and its algorithm rooms must not pull in what belongs to the edges."""
+    code = (
+        "import sys, jaxface, jaxface.core.histogram, jaxface.linalg.gram, jaxface.subspace, jaxface.cluster, jaxface.faces\n"
+        "heavy = ['matplotlib', 'orbax', 'PIL', 'tqdm', 'safetensors', 'grain', 'sklearn', 'absl.flags', 'optax']\n"
+        "print([name for name in heavy if name in sys.modules])\n"
+        "import subprocess"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_compilation_cache_survives_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    before = jax.config.jax_compilation_cache_dir
+    environment.use_compilation_cache(tmp_path / "file" / "cache")
+    assert jax.config.jax_compilation_cache_dir == before
