@@ -80,13 +80,22 @@ def _pictures(images: jax.Array, ids: np.ndarray) -> np.ndarray:
     people = np.unique(ids)[:_SHOWN_PEOPLE]
     chosen = images[np.array([np.flatnonzero(ids == person)[0] for person in people])]
     height, width = chosen.shape[1:3]
-    normal = jnp.clip(jax.vmap(local_norm.normalize)(chosen) / 5 + 0.5, 0, 1)
-    codes = jax.vmap(lambda image: lbp.codes(image, radius=1))(chosen) / 255
-    margin = [((height - codes.shape[1]) // 2,) * 2, ((width - codes.shape[2]) // 2,) * 2]
-    codes = jnp.pad(codes, [(0, 0), *margin])
-    strokes = jax.vmap(lambda image: hog.cell_histograms(image, cell=max(4, height // 14), num_bins=9))(chosen)
-    drawn = np.stack([_strokes(np.asarray(cells), height, width) for cells in strokes])
+    normal, codes, cells = _described(chosen)
+    drawn = np.stack([_strokes(histograms, height, width) for histograms in np.asarray(cells)])
     return np.stack([np.asarray(chosen), np.asarray(normal), np.asarray(codes), drawn]).astype(np.float32)
+
+
+@jax.jit
+@jax.vmap
+def _described(image: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Local normalisation and LBP codes as pictures, and oriented gradients in cells."""
+    normal = jnp.clip(local_norm.normalize(image) / 5 + 0.5, 0, 1)
+    codes = lbp.codes(image, radius=1) / 255
+    margins = [
+        ((whole - part) // 2, (whole - part + 1) // 2) for whole, part in zip(image.shape, codes.shape, strict=True)
+    ]
+    cells = hog.cell_histograms(image, cell=max(4, image.shape[0] // 14), num_bins=9)
+    return normal, jnp.pad(codes, margins), cells
 
 
 def _strokes(cells: np.ndarray, height: int, width: int) -> np.ndarray:

@@ -9,6 +9,8 @@
 is where it runs. The same command again does nothing when the run is finished and resumes it when it is not.
 """
 
+import os
+import runpy
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -74,37 +76,31 @@ def _main(run: Run) -> int:
 
 
 def _parse(argv: Sequence[str]) -> Sequence[str]:
-    """Absl's parser with errors a user can act on: an unknown config key names the nearest one."""
+    """absl's parser, after a look at the config of our own: its errors are then ones a user can act on."""
     try:
+        _check_config(argv)
         return flags.FLAGS(list(argv))
-    except flags.Error as error:
+    except (flags.Error, AttributeError, KeyError, TypeError, *USER_ERRORS) as error:
         sys.exit(_complain(str(error)))
-    except (AttributeError, KeyError, TypeError, ValueError, OSError) as error:
-        sys.exit(_complain(_explain(argv, error)))
 
 
-def _explain(argv: Sequence[str], error: Exception) -> str:
-    """Finds the override that does not exist in the config and suggests the nearest key."""
-    config = _config_of(argv)
-    if config is not None:
-        known = _dotted_keys(config)
-        for argument in argv[1:]:
-            name = argument.lstrip("-").partition("=")[0]
-            key = name.removeprefix("config.")
-            if name.startswith("config.") and key not in known:
-                return f"unknown config key {key!r}.{checks.did_you_mean(key, known)} The keys are: {', '.join(known)}."
-    return str(error) or type(error).__name__
-
-
-def _config_of(argv: Sequence[str]) -> ConfigDict | None:
-    """The config without its overrides, when it can be loaded alone."""
-    alone = flags.FlagValues()
-    holder = config_flags.DEFINE_config_file("config", None, "", lock_config=True, flag_values=alone)
-    try:
-        alone([argv[0], *(a for a in argv[1:] if a.lstrip("-").startswith("config="))], known_only=True)
-        return holder.value
-    except Exception:  # then the first error is the better one to show
-        return None
+def _check_config(argv: Sequence[str]) -> None:
+    """Loads the config file and checks the names of overrides; an unknown one suggests the nearest key."""
+    given = [argument.lstrip("-") for argument in argv[1:] if argument.startswith("-")]
+    named = [argument.removeprefix("config=") for argument in given if argument.startswith("config=")]
+    if not named:
+        return
+    file, _, variant = named[-1].partition(":")
+    if not os.path.isfile(file):
+        raise FileNotFoundError(f"--config names {file}, which is not a file.")
+    known = _dotted_keys(runpy.run_path(file)["get_config"](*([variant] if variant else [])))
+    sections = {key.rpartition(".")[0] for key in known}
+    for argument in given:
+        name = argument.partition("=")[0]
+        key = name.removeprefix("config.")
+        if name.startswith("config.") and key not in known and key not in sections:
+            hint = checks.did_you_mean(key, known)
+            raise ValueError(f"unknown config key {key!r}.{hint} The keys are: {', '.join(known)}.")
 
 
 def _dotted_keys(config: ConfigDict, prefix: str = "") -> list[str]:

@@ -20,6 +20,7 @@ import numpy as np
 T = TypeVar("T")
 
 FORMAT_VERSION = 1
+_KEY = "jaxface"
 
 
 class ModelFileError(ValueError):
@@ -32,29 +33,24 @@ def to_bytes(model: Any, *, notes: dict[str, str] | None = None) -> bytes:
 
     tensors: dict[str, np.ndarray] = {}
     structure = _describe(model, "", tensors)
-    metadata = {
-        "format": "jaxface",
-        "version": str(FORMAT_VERSION),
-        "structure": json.dumps(structure, sort_keys=True),
-        "notes": json.dumps(notes or {}, sort_keys=True),
-    }
-    metadata["digest"] = _digest(metadata, tensors)
-    return safetensors.numpy.save(tensors, metadata=metadata)
+    header = {"version": FORMAT_VERSION, "structure": structure, "notes": notes or {}}
+    header["digest"] = _digest(header, tensors)
+    # One entry only: safetensors writes several in no fixed order, and equal models should be equal bytes.
+    return safetensors.numpy.save(tensors, metadata={_KEY: json.dumps(header, sort_keys=True)})
 
 
 def load(file: str | os.PathLike[str], cls: type[T]) -> T:
     """Reads the model of class `cls` from a file."""
-    metadata, tensors = _read(pathlib.Path(file))
-    structure = json.loads(metadata["structure"])
-    return _build(structure, cls, "", tensors, file)
+    header, tensors = _read(pathlib.Path(file))
+    return _build(header["structure"], cls, "", tensors, file)
 
 
 def notes(file: str | os.PathLike[str]) -> dict[str, str]:
     """The free texts that were saved with a model."""
-    return json.loads(_read(pathlib.Path(file))[0]["notes"])
+    return _read(pathlib.Path(file))[0]["notes"]
 
 
-def _read(file: pathlib.Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+def _read(file: pathlib.Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     import safetensors
 
     if not file.is_file():
@@ -65,22 +61,22 @@ def _read(file: pathlib.Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
             tensors = {name: archive.get_tensor(name) for name in archive.keys()}  # noqa: SIM118 - not a dict
     except Exception as error:
         raise ModelFileError(f"{file} is not a whole model file ({error}). Save the model again.") from error
-    if metadata.get("format") != "jaxface":
+    if _KEY not in metadata:
         raise ModelFileError(f"{file} is a safetensors file but not a jaxface model.")
-    if metadata.get("version") != str(FORMAT_VERSION):
+    header = json.loads(metadata[_KEY])
+    if header.get("version") != FORMAT_VERSION:
         raise ModelFileError(
-            f"{file} has format version {metadata.get('version')}; this jaxface reads version {FORMAT_VERSION}. "
+            f"{file} has format version {header.get('version')}; this jaxface reads version {FORMAT_VERSION}. "
             "Load it with the jaxface that wrote it, or fit the model again."
         )
-    if metadata.get("digest") != _digest(metadata, tensors):
+    if header.get("digest") != _digest(header, tensors):
         raise ModelFileError(f"{file} was changed after it was saved: its digest does not match. Use the original.")
-    return metadata, tensors
+    return header, tensors
 
 
-def _digest(metadata: dict[str, str], tensors: dict[str, np.ndarray]) -> str:
-    digest = hashlib.sha256()
-    for key in ("format", "version", "structure", "notes"):
-        digest.update(f"{key}={metadata[key]}\n".encode())
+def _digest(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
+    described = {key: value for key, value in header.items() if key != "digest"}
+    digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode())
     for name in sorted(tensors):
         array = tensors[name]
         digest.update(f"{name} {array.dtype} {array.shape}\n".encode())

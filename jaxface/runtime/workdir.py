@@ -36,7 +36,11 @@ class Workdir:
             raise ValueError(f"--workdir must be a folder; {self.path} is a file.")
         self._make_folder(self.path)
         self._lock = self._take_lock()
-        self._claim()
+        try:
+            self._claim()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Lets another process use the folder."""
@@ -103,7 +107,7 @@ class Workdir:
     def _take_lock(self) -> BinaryIO | None:
         if not self.is_writer:
             return None
-        lock = open(self.path / ".lock", "wb")  # noqa: SIM115 - held until `close`
+        lock = open(self.path / ".lock", "ab")  # noqa: SIM115 - held until `close`
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -123,7 +127,6 @@ class Workdir:
         now = _flat(self.config)
         differing = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
         if differing:
-            self.close()
             changes = "; ".join(
                 f"{key}: {before.get(key, 'absent')!r} -> {now.get(key, 'absent')!r}" for key in differing
             )
@@ -136,7 +139,7 @@ class Workdir:
 def read_arrays(file: pathlib.Path) -> Arrays:
     """Reads an `.npz` that `Workdir` wrote; a damaged file is named."""
     try:
-        with np.load(file, allow_pickle=False) as archive:
+        with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except Exception as error:
         raise ValueError(f"{file} is damaged ({error}). Delete it and run the same command again.") from error

@@ -62,8 +62,10 @@ def test_own_faces_run_once_and_a_second_time_does_nothing(faces, tmp_path):
     [
         ((), "error: --config is missing: name a config file"),
         (("--config=configs/weak_labels.py:smoke",), "error: --workdir is missing"),
-        (("--config=configs/weak_labels.py:smok", "--workdir=x"), "unknown variant 'smok'; the variants are default, smoke"),
-        (("--config=configs/nothing.py", "--workdir=x"), "configs/nothing.py"),
+        (("--config=configs/weak_labels.py:smok", "--workdir=x"), "unknown variant 'smok'; the variants are default"),
+        (("--config=configs/nothing.py", "--workdir=x"), "--config names configs/nothing.py, which is not a file"),
+        (("--config=configs/weak_labels.py", "--config.num_draws=many", "--workdir=x"), "num_draws"),
+        (("--config=configs/weak_labels.py", "--wrokdir=x"), "Did you mean: workdir"),
         (("--config=configs/weak_labels.py", "--config.num_drows=3", "--workdir=x"), "Did you mean 'num_draws'"),
         (("--config=configs/weak_labels.py", "--config.methods.eigenfaces.num_component=3", "--workdir=x"),
          "Did you mean 'methods.eigenfaces.num_components'"),

@@ -110,9 +110,16 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(folder, monkeypatch, b
 
 def test_the_record_says_how_a_run_ended(folder):
     run = opened(folder)
-    with pytest.raises(ValueError, match="bad"), recorded(run, {"command": ["x"]}):
-        assert json.loads((folder / "run.json").read_text())["exit"] == "running"
-        raise ValueError("bad")
+    during = []
+
+    def study():
+        with recorded(run, {"command": ["x"]}):
+            during.append(json.loads((folder / "run.json").read_text())["exit"])
+            raise ValueError("bad")
+
+    with pytest.raises(ValueError, match="bad"):
+        study()
+    assert during == ["running"]
     assert json.loads((folder / "run.json").read_text())["exit"] == "ValueError: bad"
     with recorded(run, {}):
         pass

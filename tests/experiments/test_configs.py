@@ -1,0 +1,86 @@
+"""Every config in every variant builds, is locked and complete, and its sections bind to what they are for."""
+
+import importlib
+import pathlib
+
+import jax
+import pytest
+from ml_collections import ConfigDict
+
+from experiments import inputs, weak_labels
+from jaxface import data
+from jaxface.faces import pipeline
+from jaxface.runtime import select
+
+VARIANTS = {"tour": ["default", "smoke"], "weak_labels": ["default", "smoke", "raw"]}
+CASES = [(name, variant) for name, variants in VARIANTS.items() for variant in variants]
+
+
+def config_of(name, variant):
+    return importlib.import_module(f"configs.{name}").get_config(variant)
+
+
+def keys(config, prefix=""):
+    found = set()
+    for name, value in config.items():
+        found |= keys(value, f"{prefix}{name}.") if isinstance(value, ConfigDict) else {f"{prefix}{name}"}
+    return found
+
+
+def test_every_config_file_is_listed_here_and_has_its_experiment():
+    root = pathlib.Path(__file__).parents[2]
+    files = {path.stem for path in (root / "configs").glob("*.py")} - {"__init__", "common"}
+    assert files == VARIANTS.keys()
+    for name in files:
+        assert (root / "experiments" / f"{name}.py").is_file()
+        assert (
+            f"python -m experiments.{name} --config=configs/{name}.py" in (root / "configs" / f"{name}.py").read_text()
+        )
+
+
+@pytest.mark.parametrize(("name", "variant"), CASES)
+def test_builds_locked_and_binds(name, variant):
+    config = config_of(name, variant)
+    assert config.is_locked
+    assert config.data.is_locked
+    with pytest.raises(AttributeError):
+        config.seeed = 1
+    select.arguments(config.data.options, data.LOADERS[config.data.loader])
+
+
+@pytest.mark.parametrize(("name", "variant"), CASES)
+def test_variants_change_values_and_never_keys(name, variant):
+    changed, plain = config_of(name, variant), config_of(name, None)
+    free = "pixels.pipelines"  # a table of named pipelines, not fields
+    assert {k for k in keys(changed) if not k.startswith(free)} == {k for k in keys(plain) if not k.startswith(free)}
+
+
+def test_image_steps_and_methods_bind():
+    steps = [config_of("weak_labels", v).image_steps for v in VARIANTS["weak_labels"]]
+    steps += [s for v in VARIANTS["tour"] for s in config_of("tour", v).pixels.pipelines.values()]
+    for each in steps:
+        pipeline.build(each)
+    for name, section in config_of("weak_labels", None).methods.items():
+        select.arguments(section, weak_labels.METHODS[name])
+
+
+def test_an_unknown_variant_names_the_nearest():
+    with pytest.raises(
+        ValueError, match=r"unknown variant 'smoek'; the variants are default, smoke\. Did you mean 'smoke'"
+    ):
+        config_of("tour", "smoek")
+
+
+def test_an_unknown_loader_or_option_names_the_nearest():
+    config = config_of("tour", "smoke").data.unlock()
+    config.loader = "folder"
+    with pytest.raises(ValueError, match=r"config\.data\.loader must be one of .* Did you mean 'folders'"):
+        inputs.load_faces(config)
+    config.loader = "orl"
+    config.options.sise = (2, 2)
+    with pytest.raises(ValueError, match="'sise' is not an argument of .*Did you mean 'size'"):
+        inputs.load_faces(config)
+
+
+def test_working_dtype_is_that_of_the_process():
+    assert inputs.working_dtype() == jax.numpy.float64

