@@ -76,7 +76,7 @@ def _main(run: Run) -> int:
 
 
 def _parse(argv: Sequence[str]) -> Sequence[str]:
-    """absl's parser, after a look at the config of our own: its errors are then ones a user can act on."""
+    """The parser of absl, after a look at the config of our own: its errors are then ones a user can act on."""
     try:
         _check_config(argv)
         return flags.FLAGS(list(argv))

@@ -78,7 +78,7 @@ def test_an_unknown_loader_or_option_names_the_nearest():
         inputs.load_faces(config)
     config.loader = "orl"
     config.options.sise = (2, 2)
-    with pytest.raises(ValueError, match="'sise' is not an argument of .*Did you mean 'size'"):
+    with pytest.raises(ValueError, match=r"'sise' is not an argument of .*Did you mean 'size'"):
         inputs.load_faces(config)
 
 

@@ -53,7 +53,8 @@ def test_a_full_disk_at_every_write_loses_nothing(tmp_path, monkeypatch):
     """Write k of every attempt fails with ENOSPC; the same command again goes on from there."""
     run, config = study("weak_labels")
     expected = launch.execute(run, config, tmp_path / "whole")
-    folder, plain, attempts = tmp_path / "full", os.fsync, 0
+    folder, plain = tmp_path / "full", os.fsync
+    messages, leftovers = [], []
     for fatal in range(1, 100):
         count = 0
 
@@ -69,11 +70,11 @@ def test_a_full_disk_at_every_write_loses_nothing(tmp_path, monkeypatch):
             results = launch.execute(run, config, folder)
             break
         except OSError as error:
-            attempts += 1
-            assert error.errno == errno.ENOSPC
-            assert "the disk is full" in str(error)
-            assert not [path for path in folder.rglob("*.tmp")]
+            messages.append(str(error))
+            leftovers += folder.rglob("*.tmp")
     monkeypatch.undo()
-    assert attempts >= 6  # config, run record, two stages, report with its parts, results
+    assert len(messages) >= 6  # config, run record, two stages, report with its parts, results
+    assert all("the disk is full" in message for message in messages)
+    assert leftovers == []
     assert results == expected
     assert (folder / "results.json").read_bytes() == (tmp_path / "whole" / "results.json").read_bytes()

@@ -1,6 +1,7 @@
 import html.parser
 
-from jaxface.reports import figures, html as page
+from jaxface.reports import figures
+from jaxface.reports import html as page
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Report, Section
 from jaxface.reports.tables import Table
