@@ -3,6 +3,8 @@
 A matrix that is not positive definite gives NaN, as LAPACK does under `jit`; a fit turns that into a status.
 """
 
+import math
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -34,6 +36,14 @@ def solve(a: jax.Array, b: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.
 def log_det(a: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
     """`log |A + ridge (tr A / d) I|`, from the diagonal of the Cholesky factor."""
     return 2 * jnp.log(jnp.diagonal(cholesky(a, ridge=ridge))).sum()
+
+
+def log_density(cov: jax.Array, x: jax.Array) -> jax.Array:
+    """`log N(x; 0, C) = -1/2 (d log 2 pi + log|C| + x'C^-1 x)` for x `[d]`."""
+    lower = cholesky(cov)
+    whitened = solve_triangular(lower, x, lower=True)
+    constant = x.shape[0] * math.log(2 * math.pi)
+    return -(constant + 2 * jnp.log(jnp.diagonal(lower)).sum() + whitened @ whitened) / 2
 
 
 def mahalanobis(a: jax.Array, x: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:

@@ -27,6 +27,7 @@ class PairBasis(NamedTuple):
     values: jax.Array  # [d]
     vectors: jax.Array  # [d, d], V
     inverse: jax.Array  # [d, d], V^-1
+    log_det: jax.Array  # [], log |B|
 
 
 def fix_signs(vectors: jax.Array) -> jax.Array:
@@ -67,4 +68,5 @@ def diagonalize_pair(a: jax.Array, b: jax.Array) -> PairBasis:
     half = solve_triangular(lower, jax.lax.stop_gradient(a), lower=True)
     values, rotation = eigh(solve_triangular(lower, half.T, lower=True))
     vectors = solve_triangular(lower, rotation, lower=True, trans=1)
-    return PairBasis(values, vectors, rotation.T @ lower.T)
+    log_det = 2 * jnp.log(jnp.diagonal(lower)).sum()
+    return PairBasis(values, vectors, rotation.T @ lower.T, log_det)

@@ -1,6 +1,7 @@
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
+import scipy.stats
 
 from jaxface.linalg import psd
 from tests.tolerances import assert_close
@@ -16,6 +17,8 @@ def test_solve_and_log_det_with_ridge_equal_numpy(rng):
     ridged = a + 0.05 * np.trace(a) / 6 * np.eye(6)
     assert_close(psd.solve(a, b, ridge=0.05), scipy.linalg.solve(ridged, b))
     assert_close(psd.log_det(a, ridge=0.05), np.linalg.slogdet(ridged)[1])
+    density = scipy.stats.multivariate_normal(np.zeros(6), a).logpdf(b[:, 1])
+    assert_close(psd.log_density(a, b[:, 1]), density)
     assert_close(psd.mahalanobis(a, b[:, 0]), b[:, 0] @ np.linalg.inv(a) @ b[:, 0])
 
 

@@ -1,0 +1,183 @@
+"""Expectation maximisation with a source model as prior.
+
+Each step ascends `(1 - w) log p(X | T) - w [n KL(N(0, S_mu) || N(0, T_mu)) + k KL(N(0, S_eps) || N(0, T_eps))]` with n
+people, k images and `w = lambda / (1 + lambda)`: the trace of a fit, finite for every w in [0, 1]. The prior counts as
+lambda n people, so it never fades as target data grow; choose w for each amount of data (`transfer`).
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxface.core import checks, fitinfo, loops
+from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.joint_bayes import objectives, posterior
+from jaxface.joint_bayes.model import JointBayes
+from jaxface.joint_bayes.posterior import EStep, Moments
+from jaxface.joint_bayes.stats import Rows, Stats, by_person, recenter, rows_of
+from jaxface.linalg import psd, spectral
+
+
+class Floored(NamedTuple):
+    """A covariance and the ridge that it needed."""
+
+    cov: jax.Array  # [d, d]
+    jitter: jax.Array  # [], 0 when none
+
+
+def init(stats: Stats, *, ridge: float = 1e-3) -> JointBayes:
+    """Moment estimate: within-person scatter for T_eps, what the scatter between people has beyond it for T_mu.
+
+    `ridge` is added relative to the mean eigenvalue, so both are positive definite with any number of images. Where
+    nobody has two images the split is unknown and half of the total goes to each.
+    """
+    checks.positive("ridge", ridge)
+    stats = recenter(stats)
+    rows = by_person(stats)
+    n, k = rows.num_people.sum(), stats.count.sum()
+    freedom = k - n
+    effective = (k - (stats.count**2).sum() / jnp.maximum(k, 1)) / jnp.maximum(n - 1, 1)
+    noise = rows.within / jnp.maximum(freedom, 1)
+    between = (stats.second_moment - rows.within) / jnp.maximum(n - 1, 1)
+    total = stats.second_moment / jnp.maximum(k, 1)
+    has_pairs = freedom > 0
+    noise = jnp.where(has_pairs, noise, total / 2)
+    identity = jnp.where(has_pairs, (between - noise) / jnp.maximum(effective, 1), total / 2)
+    return JointBayes(
+        mean=stats.shift,
+        identity_cov=_with_ridge(_positive_part(identity), ridge, total),
+        noise_cov=_with_ridge(psd.symmetrize(noise), ridge, total),
+    )
+
+
+def m_step(moments: Moments, prior: JointBayes | None, weight: jax.Array | float) -> tuple[jax.Array, jax.Array]:
+    """(5): `T = w S + (1 - w) E[. .'] / number`, both covariances."""
+    identity = moments.identity / moments.num_people
+    noise = moments.noise / moments.num_images
+    if prior is None:
+        return identity, noise
+    mix = partial(_mix, weight=weight)
+    return mix(prior.identity_cov, identity), mix(prior.noise_cov, noise)
+
+
+def update(
+    model: JointBayes, rows: Rows, prior: JointBayes | None, weight: jax.Array | float, *, e_step: EStep, floor: float
+) -> tuple[JointBayes, jax.Array, jax.Array]:
+    """One EM step: the new model, the objective at the old one, and the ridge that the noise needed."""
+    moments, log_likelihood = e_step(model, rows)
+    identity, noise = m_step(moments, prior, weight)
+    noise, jitter = _floored(noise, floor)
+    objective = log_likelihood
+    if prior is not None:
+        penalty = objectives.divergence(model, prior, rows)
+        objective = (1 - weight) * log_likelihood - jnp.where(jnp.asarray(weight) > 0, weight * penalty, 0)
+    return JointBayes(mean=model.mean, identity_cov=identity, noise_cov=noise), objective, jitter
+
+
+def fit(
+    stats: Stats,
+    init: JointBayes,
+    *,
+    prior: JointBayes | None = None,
+    weight: jax.Array | float = 0.0,
+    num_iters: int,
+    tol: float = 0.0,
+    e_step: EStep = posterior.full,
+    floor: float = 1e-6,
+) -> tuple[JointBayes, FitInfo]:
+    """EM from `init`, whose mean is kept: people deviate from it.
+
+    `weight` is w = lambda / (1 + lambda) of the source model `prior`; w = 1 returns its covariances exactly. `floor` is
+    the least pivot of T_eps relative to its mean variance: where fewer directions vary within people than exist, a
+    ridge of that size is added, reported as jitter, and with w = 0 the status is RANK_DEFICIENT, for the likelihood
+    has no maximum then. Entry t of the objective trace is its value before step t.
+    """
+    check_problem(stats, init, prior, weight)
+    checks.between("weight", weight, 0.0, 1.0)
+    checks.positive("floor", floor)
+    return fit_rows(rows_of(stats), init, prior, weight, num_iters=num_iters, tol=tol, e_step=e_step, floor=floor)
+
+
+@partial(jax.jit, static_argnames=("num_iters", "tol", "e_step", "floor"))
+def fit_rows(
+    rows: Rows,
+    init: JointBayes,
+    prior: JointBayes | None,
+    weight: jax.Array | float,
+    *,
+    num_iters: int,
+    tol: float,
+    e_step: EStep,
+    floor: float,
+) -> tuple[JointBayes, FitInfo]:
+    """`fit` of statistics in rows, jitted; `transfer` vmaps it over weights."""
+    weight = jnp.asarray(weight, rows.rows.dtype)
+
+    def step(state: tuple[JointBayes, jax.Array]) -> tuple[tuple[JointBayes, jax.Array], jax.Array]:
+        model, jitter = state
+        model, objective, added = update(model, rows, prior, weight, e_step=e_step, floor=floor)
+        return (model, jnp.maximum(jitter, added)), objective
+
+    start = (init, jnp.zeros((), rows.rows.dtype))
+    (model, jitter), trace = loops.iterate(step, start, num_iters=num_iters, tol=tol)
+    info = FitInfo(
+        status=fitinfo.worst(trace.status, _diagnosis(rows, init, prior, weight, jitter)),
+        num_iters=trace.num_iters,
+        objective=trace.objective,
+        rank=jnp.asarray(-1, jnp.int32),
+        jitter=jitter,
+        num_replaced=jnp.zeros((), jnp.int32),
+    )
+    return model, info
+
+
+def _diagnosis(
+    rows: Rows, init: JointBayes, prior: JointBayes | None, weight: jax.Array, jitter: jax.Array
+) -> jax.Array:
+    """What the counts and covariances say about the problem itself."""
+    alone = weight <= 0
+    single = jnp.where(rows.num_people > 0, rows.count, 0).max() <= 1
+    given = [init.noise_cov] if prior is None else [init.noise_cov, prior.noise_cov]
+    definite = jnp.stack([jnp.isfinite(psd.cholesky(cov)).all() for cov in given]).all()
+    status = jnp.where(alone & (jitter > 0), int(Status.RANK_DEFICIENT), int(Status.OK))
+    status = jnp.where(~definite, int(Status.NOT_PSD), status)
+    return jnp.where(alone & single, int(Status.UNIDENTIFIED), status)
+
+
+def _mix(source: jax.Array, target: jax.Array, *, weight: jax.Array | float) -> jax.Array:
+    # Written so that w = 1 gives the source to the last bit.
+    return weight * source + (1 - weight) * target
+
+
+def _floored(noise: jax.Array, floor: float) -> Floored:
+    """Adds a ridge where the smallest Cholesky pivot falls below `floor` times the mean variance."""
+    scale = jnp.trace(noise) / noise.shape[0]
+    pivots = jnp.diagonal(jnp.linalg.cholesky(noise)) ** 2
+    enough = pivots.min() >= floor * scale  # false for NaN, where the factorisation failed
+    jitter = jnp.where(enough, 0, floor * scale)
+    return Floored(noise + jitter * jnp.eye(noise.shape[0], dtype=noise.dtype), jitter)
+
+
+def _positive_part(a: jax.Array) -> jax.Array:
+    values, vectors = spectral.eigh(a)
+    return (vectors * jnp.maximum(values, 0)[None, :]) @ vectors.T
+
+
+def _with_ridge(a: jax.Array, ridge: float, scale: jax.Array) -> jax.Array:
+    """`A + ridge (tr scale / d) I`: relative to a matrix that cannot be zero."""
+    d = a.shape[0]
+    return a + ridge * (jnp.trace(scale) / d) * jnp.eye(d, dtype=a.dtype)
+
+
+def check_problem(stats: Stats, init: JointBayes, prior: JointBayes | None, weight: jax.Array | float) -> None:
+    """Shapes that agree, two people at least, and a prior where a weight is given."""
+    checks.shapes(sum=(stats.sum, "c d"), count=(stats.count, "c"), init_mean=(init.mean, "d"),
+                  init_identity_cov=(init.identity_cov, "d d"), init_noise_cov=(init.noise_cov, "d d"))  # fmt: skip
+    if checks.is_concrete(stats.count) and int((stats.count > 0).sum()) < 2:
+        raise ValueError("stats must hold images of at least two people; got one. An identity needs others.")
+    if prior is not None:
+        checks.shapes(sum=(stats.sum, "c d"), prior_mean=(prior.mean, "d"))
+    elif checks.is_concrete(weight) and bool(jnp.any(jnp.asarray(weight) != 0)):
+        raise ValueError(f"weight must be 0 without a prior; got {weight}. Give the source model as prior.")

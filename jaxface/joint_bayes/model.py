@@ -1,0 +1,69 @@
+"""The model: a person's mean and an image's deviation, both Gaussian.
+
+`x_ij = mean + mu_i + eps_ij` with `mu_i ~ N(0, T_mu)` and `eps_ij ~ N(0, T_eps)`. T_eps is positive definite; T_mu may
+have any rank.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from jaxface.core import checks
+from jaxface.core.pytree import params
+from jaxface.linalg import psd, spectral
+
+
+@params
+class JointBayes:
+    """Parameters of the model."""
+
+    mean: jax.Array  # [d]
+    identity_cov: jax.Array  # [d, d], T_mu, positive semidefinite
+    noise_cov: jax.Array  # [d, d], T_eps, positive definite
+
+
+@params
+class FreeJointBayes:
+    """The same model without constraints, for gradient descent: every value of the fields is a valid model."""
+
+    mean: jax.Array  # [d]
+    identity_root: jax.Array  # [d, r], T_mu = F F'
+    noise_root: jax.Array  # [d, d], T_eps = L L'; below the diagonal L itself, on it the logarithm
+
+
+def free(model: JointBayes, *, rank: int | None = None) -> FreeJointBayes:
+    """Free parameters of a model, with the `rank` leading directions of T_mu (default: all)."""
+    values, vectors = spectral.eigh(model.identity_cov)
+    width = len(values) if rank is None else rank
+    checks.at_least("rank", width, 1)
+    checks.at_most("rank", width, len(values), "the dimension")
+    lower = psd.cholesky(model.noise_cov)
+    return FreeJointBayes(
+        mean=model.mean,
+        identity_root=(vectors * jnp.sqrt(jnp.maximum(values, 0))[None, :])[:, :width],
+        noise_root=jnp.tril(lower, -1) + jnp.diag(jnp.log(jnp.diagonal(lower))),
+    )
+
+
+def constrained(parameters: FreeJointBayes) -> JointBayes:
+    """The model of free parameters; differentiable, and positive definite by construction."""
+    lower = jnp.tril(parameters.noise_root, -1) + jnp.diag(jnp.exp(jnp.diagonal(parameters.noise_root)))
+    return JointBayes(
+        mean=parameters.mean,
+        identity_cov=parameters.identity_root @ parameters.identity_root.T,
+        noise_cov=lower @ lower.T,
+    )
+
+
+def sample(key: jax.Array, model: JointBayes, *, num_identities: int, num_images: int) -> tuple[jax.Array, jax.Array]:
+    """Images `[num_identities, num_images, d]` of new people and the people's means `[num_identities, d]`."""
+    checks.typed_key(key)
+    checks.at_least("num_identities", num_identities, 1)
+    checks.at_least("num_images", num_images, 1)
+    d, dtype = model.mean.shape[0], model.mean.dtype
+    identity_key, noise_key = jax.random.split(key)
+    values, vectors = spectral.eigh(model.identity_cov)
+    root = vectors * jnp.sqrt(jnp.maximum(values, 0))[None, :]
+    mu = jax.random.normal(identity_key, (num_identities, d), dtype) @ root.T
+    eps = jax.random.normal(noise_key, (num_identities, num_images, d), dtype) @ psd.cholesky(model.noise_cov).T
+    identities = model.mean[None, :] + mu
+    return identities[:, None, :] + eps, identities

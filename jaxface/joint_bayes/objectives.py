@@ -1,0 +1,112 @@
+"""What EM ascends, and the functions of the paper's supplement by number.
+
+`log_likelihood` and `penalized_objective` are made of Cholesky factors and may be differentiated in the model; the
+E-steps compute the same likelihood faster, in a basis that may not.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from jaxface.joint_bayes.model import JointBayes
+from jaxface.joint_bayes.stats import Rows, Stats, rows_of
+from jaxface.linalg import psd
+
+
+def log_likelihood(model: JointBayes, stats: Stats) -> jax.Array:
+    """`sum_i log p(x_i1 ... x_im | model)` in nats.
+
+    With `C_i = T_eps + m_i T_mu` it is
+    `-1/2 [k d log 2 pi + (k - n) log|T_eps| + tr T_eps^-1 S_w + sum_i log|C_i| + m_i ybar_i'C_i^-1 ybar_i]`.
+    """
+    return _log_likelihood(model, rows_of(stats))
+
+
+def penalized_objective(model: JointBayes, stats: Stats, prior: JointBayes, weight: jax.Array | float) -> jax.Array:
+    """`(1 - w) log p(X | T) - w [n KL(S_mu || T_mu) + k KL(S_eps || T_eps)]`: what EM with the M-step (5) ascends."""
+    rows = rows_of(stats)
+    return (1 - weight) * _log_likelihood(model, rows) - weight * divergence(model, prior, rows)
+
+
+def divergence(model: JointBayes, prior: JointBayes, rows: Rows) -> jax.Array:
+    """`n KL(N(0, S_mu) || N(0, T_mu)) + k KL(N(0, S_eps) || N(0, T_eps))`, the prior first."""
+    n, k = rows.num_people.sum(), (rows.num_people * rows.count).sum()
+    identity = gaussian_divergence(prior.identity_cov, model.identity_cov)
+    return n * identity + k * gaussian_divergence(prior.noise_cov, model.noise_cov)
+
+
+def gaussian_divergence(source: jax.Array, target: jax.Array) -> jax.Array:
+    """`KL(N(0, S) || N(0, T)) = (tr T^-1 S - log|T^-1 S| - d) / 2`.
+
+    Both get the same ridge of a few eps of their scale: directions that neither has then contribute nothing, so
+    rank-deficient identity covariances are legal.
+    """
+    d = source.shape[0]
+    ridge = 10 * d * jnp.finfo(source.dtype).eps * jnp.trace(source) / d
+    lift = ridge * jnp.eye(d, dtype=source.dtype)
+    source, target = source + lift, target + lift
+    return (jnp.trace(psd.solve(target, source)) - psd.log_det(source) + psd.log_det(target) - d) / 2
+
+
+def eq6(
+    identities: jax.Array,
+    deviations: jax.Array,
+    psi: jax.Array,
+    gamma: jax.Array,
+    *,
+    prior: JointBayes,
+    strength: float,
+) -> jax.Array:
+    """(6) `tr (MM' + n lambda S_mu) Psi^-1 + tr (EE' + k lambda S_eps) Gamma^-1 + n log|Psi| + k log|Gamma|`.
+
+    M: `identities` `[n, d]`, E: `deviations` `[k, d]`, lambda: `strength`. The approximate EM descends it, at
+    `Psi = T_mu / (1 - w)` and `Gamma = T_eps / (1 - w)`; the printed `k |Gamma|` lacks the logarithm.
+    """
+    n, k = identities.shape[0], deviations.shape[0]
+    about_psi = identities.T @ identities + n * strength * prior.identity_cov
+    about_gamma = deviations.T @ deviations + k * strength * prior.noise_cov
+    fit = jnp.trace(psd.solve(psi, about_psi)) + jnp.trace(psd.solve(gamma, about_gamma))
+    return fit + n * psd.log_det(psi) + k * psd.log_det(gamma)
+
+
+def eq11(identities: jax.Array, deviations: jax.Array, *, prior: JointBayes, strength: float) -> jax.Array:
+    """(11) `n log|MM'/n + lambda S_mu| + k log|EE'/k + lambda S_eps|`: (6) at its best, less (n + k) d."""
+    n, k = identities.shape[0], deviations.shape[0]
+    psi = identities.T @ identities / n + strength * prior.identity_cov
+    gamma = deviations.T @ deviations / k + strength * prior.noise_cov
+    return n * psd.log_det(psi) + k * psd.log_det(gamma)
+
+
+def eq19(
+    identities: jax.Array,
+    deviations: jax.Array,
+    psi: jax.Array,
+    gamma: jax.Array,
+    counts: jax.Array,
+    *,
+    prior: JointBayes,
+    strength: float,
+) -> jax.Array:
+    """(19): (6) with `(k - n) log|Gamma| + sum_i log|m_i Psi + Gamma|` for log-determinants; `counts` `[n]` are m_i.
+
+    It belongs to the M-step (7) with covariances; for the M-step (5) add `lambda (n log|Psi| + k log|Gamma|)`.
+    """
+    n, k = identities.shape[0], deviations.shape[0]
+    first = eq6(identities, deviations, psi, gamma, prior=prior, strength=strength)
+    coupled = jax.vmap(lambda m: psd.log_det(m * psi + gamma))(counts).sum()
+    return first - n * psd.log_det(psi) - k * psd.log_det(gamma) + (k - n) * psd.log_det(gamma) + coupled
+
+
+def _log_likelihood(model: JointBayes, rows: Rows) -> jax.Array:
+    d = model.mean.shape[0]
+    n, k = rows.num_people.sum(), (rows.num_people * rows.count).sum()
+    offsets = rows.rows - (model.mean - rows.mean)[None, :]
+
+    def of_count(count: jax.Array, people: jax.Array) -> jax.Array:
+        """People with `count` images: their mean has covariance `(T_eps + m T_mu) / m`."""
+        cov = model.noise_cov + count * model.identity_cov
+        chosen = offsets * jnp.sqrt(jnp.where(rows.row_count == count, count, 0))[:, None]
+        return people * psd.log_det(cov) + (chosen * psd.solve(cov, chosen.T).T).sum()
+
+    between = jax.vmap(of_count)(rows.count, rows.num_people).sum()
+    within = (k - n) * psd.log_det(model.noise_cov) + jnp.trace(psd.solve(model.noise_cov, rows.within))
+    return -(k * d * jnp.log(jnp.asarray(2 * jnp.pi, offsets.dtype)) + within + between) / 2

@@ -1,0 +1,93 @@
+"""The E-step, elementwise in the basis where both covariances are diagonal.
+
+With `V' T_eps V = I`, `V' T_mu V = diag(l)` and `z = V'ybar`, the posterior of a person with m images of mean ybar is
+
+    E[mu] = V^-T (m l / (1 + m l)) z        Cov[mu] = Cov[eps_j] = V^-T diag(l / (1 + m l)) V^-1
+
+and `eps_ij = (x_ij - ybar) + (ybar - mu)`. No matrix is inverted for any number of images.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxface.joint_bayes.model import JointBayes
+from jaxface.joint_bayes.stats import Rows
+from jaxface.linalg import psd, spectral
+from jaxface.linalg.spectral import PairBasis
+
+
+class Moments(NamedTuple):
+    """Posterior second moments, summed."""
+
+    identity: jax.Array  # [d, d], sum over people of E[mu mu']
+    noise: jax.Array  # [d, d], sum over images of E[eps eps']
+    num_people: jax.Array  # []
+    num_images: jax.Array  # []
+
+
+EStep = Callable[[JointBayes, Rows], tuple[Moments, jax.Array]]
+
+
+def full(model: JointBayes, rows: Rows) -> tuple[Moments, jax.Array]:
+    """Moments with posterior covariances, and the log-likelihood at `model`."""
+    return _e_step(model, rows, with_covariance=True)
+
+
+def approximate(model: JointBayes, rows: Rows) -> tuple[Moments, jax.Array]:
+    """The paper's form (3): means only. It descends (6) and not the likelihood, and degenerates with few images."""
+    return _e_step(model, rows, with_covariance=False)
+
+
+def identity(model: JointBayes, total: jax.Array, count: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Mean `[d]` and covariance `[d, d]` of mu for a person with `count` images that sum to `total` `[d]`."""
+    basis = diagonal_basis(model)
+    z = (total - count * model.mean) @ basis.vectors
+    shrunk = basis.values / (1 + count * basis.values)
+    return (shrunk * z) @ basis.inverse, basis.inverse.T @ (shrunk[:, None] * basis.inverse)
+
+
+def diagonal_basis(model: JointBayes) -> PairBasis:
+    """V and l of the model; rounding below zero is cut off, for T_mu is positive semidefinite."""
+    basis = spectral.diagonalize_pair(model.identity_cov, model.noise_cov)
+    return basis._replace(values=jnp.maximum(basis.values, 0))
+
+
+def _e_step(model: JointBayes, rows: Rows, *, with_covariance: bool) -> tuple[Moments, jax.Array]:
+    basis = diagonal_basis(model)
+    values = basis.values
+    z = (rows.rows - (model.mean - rows.mean)[None, :]) @ basis.vectors  # [r, d]
+    weight = 1 / (1 + rows.row_count[:, None] * values[None, :])  # 1 / (1 + m l)
+    mu = rows.row_count[:, None] * values[None, :] * weight * z
+    eps = jnp.sqrt(rows.row_count)[:, None] * weight * z  # m images share the offset ybar - mu
+    identity_moment = mu.T @ mu
+    noise_moment = eps.T @ eps
+    if with_covariance:
+        spread = values[None, :] / (1 + rows.count[:, None] * values[None, :])  # [g, d]
+        identity_moment += jnp.diag(rows.num_people @ spread)
+        noise_moment += jnp.diag((rows.num_people * rows.count) @ spread)
+    moments = Moments(
+        identity=_from_basis(identity_moment, basis),
+        noise=rows.within + _from_basis(noise_moment, basis),
+        num_people=rows.num_people.sum(),
+        num_images=(rows.num_people * rows.count).sum(),
+    )
+    return moments, _log_likelihood(basis, rows, z, weight)
+
+
+def _from_basis(moment: jax.Array, basis: PairBasis) -> jax.Array:
+    """`V^-T M V^-1`, with V^-1 = Q'L' of the Cholesky factor and never a product with T_eps."""
+    return psd.symmetrize(basis.inverse.T @ moment @ basis.inverse)
+
+
+def _log_likelihood(basis: PairBasis, rows: Rows, z: jax.Array, weight: jax.Array) -> jax.Array:
+    """`-1/2 [k d log 2 pi + k log|T_eps| + tr V'S_w V + sum_ij log(1 + m_i l_j) + m_i z_ij^2 / (1 + m_i l_j)]`."""
+    d = z.shape[1]
+    num_images = (rows.num_people * rows.count).sum()
+    couplings = rows.num_people @ jnp.log1p(rows.count[:, None] * basis.values[None, :]).sum(axis=1)
+    within = ((basis.vectors.T @ rows.within) * basis.vectors.T).sum()
+    between = rows.row_count @ (weight * z * z).sum(axis=1)
+    constant = num_images * d * jnp.log(jnp.asarray(2 * jnp.pi, z.dtype))
+    return -(constant + num_images * basis.log_det + couplings + within + between) / 2

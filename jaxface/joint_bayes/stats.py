@@ -1,0 +1,134 @@
+"""Statistics of labelled images: collected in one pass, additive, and all that EM ever needs.
+
+    images --collect--> Stats --merge--> Stats --recenter--> Stats --group_by_count--> Rows --> EM
+
+After `collect` the cost of an iteration does not depend on the number of images; after `group_by_count` it does not
+depend on the number of people either, once there are more of them than dimensions times different counts.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxface.core import checks
+
+
+class Stats(NamedTuple):
+    """Sums over images about `shift`; disjoint sets of images with the same shift add, also within one person."""
+
+    count: jax.Array  # type: ignore[assignment]  # [c], images of each person, in the dtype of x
+    sum: jax.Array  # [c, d], sum of x - shift over a person's images
+    second_moment: jax.Array  # [d, d], sum of (x - shift)(x - shift)' over all images
+    shift: jax.Array  # [d]
+
+
+class Rows(NamedTuple):
+    """What an E-step reads: rows y with a number of images m each, such that sums over people become sums over rows.
+
+    A row is a person's mean about the model's mean, or one of the d rows of a factor `R_m` with
+    `R_m' R_m = sum of ybar ybar'` over all people with m images: nothing an E-step needs tells the two apart.
+    """
+
+    rows: jax.Array  # [r, d]
+    row_count: jax.Array  # [r], m of each row
+    count: jax.Array  # type: ignore[assignment]  # [g], values of m
+    num_people: jax.Array  # [g], people with that many images
+    within: jax.Array  # [d, d], S_w, sum over images of (x - own person's mean)(...)'
+    mean: jax.Array  # [d]
+
+
+def dense_ids(labels: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Any labels `[n]` as ids int32 in [0, c) and the sorted names `[c]`; on the host."""
+    names, ids = np.unique(np.asarray(labels), return_inverse=True)
+    return ids.astype(np.int32), names
+
+
+def collect(x: jax.Array, ids: jax.Array, *, num_identities: int, shift: jax.Array) -> Stats:
+    """Statistics of x `[n, d]` with dense ids `[n]`, -1 for rows to leave out, about `shift` `[d]`.
+
+    One GEMM and one segment sum. Blocks of a stream share one shift, near the mean; `merge` adds them.
+    """
+    checks.shapes(x=(x, "n d"), ids=(ids, "n"), shift=(shift, "d"))
+    checks.floating(x=x, shift=shift)
+    checks.finite(x=x)
+    checks.dense_labels("ids", ids, num_identities, padding=True)
+    return _collect(jnp.asarray(x), jnp.asarray(ids), jnp.asarray(shift), num_identities)
+
+
+def _collect(x: jax.Array, ids: jax.Array, shift: jax.Array, num_identities: int) -> Stats:
+    kept = ids >= 0
+    centred = jnp.where(kept[:, None], x - shift[None, :], 0)
+    # Out-of-range ids are dropped by the segment sum, so padding needs a place beyond the last person only.
+    place = jnp.where(kept, ids, num_identities)
+    count = jax.ops.segment_sum(kept.astype(x.dtype), place, num_identities)
+    total = jax.ops.segment_sum(centred, place, num_identities)
+    return Stats(count, total, centred.T @ centred, shift)
+
+
+def merge(a: Stats, b: Stats) -> Stats:
+    """Statistics of two disjoint sets of images about the same shift; a person may have images in both."""
+    checks.shapes(a=(a.sum, "c d"), b=(b.sum, "c d"))
+    if checks.is_concrete(a.shift) and checks.is_concrete(b.shift) and not np.array_equal(a.shift, b.shift):
+        raise ValueError("a and b must be collected about the same shift; recenter one of them to the other's.")
+    return Stats(a.count + b.count, a.sum + b.sum, a.second_moment + b.second_moment, a.shift)
+
+
+def recenter(stats: Stats, shift: jax.Array | None = None) -> Stats:
+    """The same statistics about another shift, exactly; by default about the mean of the images."""
+    number = stats.count.sum()
+    total = stats.sum.sum(axis=0)
+    move = total / jnp.maximum(number, 1) if shift is None else shift - stats.shift
+    cross = jnp.outer(total, move)
+    return Stats(
+        count=stats.count,
+        sum=stats.sum - stats.count[:, None] * move[None, :],
+        second_moment=stats.second_moment - cross - cross.T + number * jnp.outer(move, move),
+        shift=stats.shift + move,
+    )
+
+
+def within_scatter(stats: Stats) -> jax.Array:
+    """`S_w = sum xx' - sum_i s_i s_i' / m_i` `[d, d]`."""
+    scaled = stats.sum / jnp.sqrt(jnp.maximum(stats.count, 1))[:, None]
+    return stats.second_moment - scaled.T @ scaled
+
+
+def by_person(stats: Stats) -> Rows:
+    """One row a person: any number of people, pure and jittable."""
+    present = (stats.count > 0).astype(stats.sum.dtype)
+    means = stats.sum / jnp.maximum(stats.count, 1)[:, None]
+    return Rows(means, stats.count, stats.count, present, within_scatter(stats), stats.shift)
+
+
+def group_by_count(stats: Stats) -> Rows:
+    """At most d rows for each different number of images, on the host in float64: the fast form for many people."""
+    count = np.asarray(stats.count, np.float64)
+    means = np.asarray(stats.sum, np.float64) / np.maximum(count, 1.0)[:, None]
+    d, dtype = means.shape[1], stats.sum.dtype
+    values = np.unique(count[count > 0])
+    if values.size == 0:
+        raise ValueError("stats must hold at least one image; every count is zero.")
+    parts = [_compressed(means[count == value], d) for value in values]
+    row_count = np.repeat(values, [len(part) for part in parts])
+    scaled = means * np.sqrt(count)[:, None]
+    within = np.asarray(stats.second_moment, np.float64) - scaled.T @ scaled
+    return Rows(
+        rows=jnp.asarray(np.concatenate(parts), dtype),
+        row_count=jnp.asarray(row_count, dtype),
+        count=jnp.asarray(values, dtype),
+        num_people=jnp.asarray([(count == value).sum() for value in values], dtype),
+        within=jnp.asarray(within, dtype),
+        mean=stats.shift,
+    )
+
+
+def rows_of(stats: Stats) -> Rows:
+    """`group_by_count` where the counts are known, `by_person` inside a transformation."""
+    return group_by_count(stats) if checks.is_concrete(stats.count) else by_person(stats)
+
+
+def _compressed(rows: np.ndarray, d: int) -> np.ndarray:
+    """Rows with the same `rows' rows`, at most d of them."""
+    return np.asarray(np.linalg.qr(rows, mode="r")) if len(rows) > d else rows

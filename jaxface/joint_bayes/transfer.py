@@ -1,0 +1,82 @@
+"""From a source model to a target: the whole path of w at once, and the w that held-out people prefer."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxface.core import checks
+from jaxface.core.fitinfo import FitInfo
+from jaxface.core.pytree import member, num_members
+from jaxface.joint_bayes import em, objectives, posterior
+from jaxface.joint_bayes.model import JointBayes
+from jaxface.joint_bayes.posterior import EStep
+from jaxface.joint_bayes.stats import Stats, collect, recenter, rows_of
+
+Criterion = Callable[[JointBayes, Any], jax.Array]  # larger is better
+
+
+class Choice(NamedTuple):
+    """The preferred model of a path."""
+
+    model: JointBayes
+    chosen: jax.Array  # int32 [], place in the path
+    values: jax.Array  # [p], the criterion along the path
+
+
+def fit_path(
+    stats: Stats,
+    init: JointBayes,
+    prior: JointBayes,
+    weights: jax.Array,
+    *,
+    num_iters: int,
+    tol: float = 0.0,
+    e_step: EStep = posterior.full,
+    floor: float = 1e-6,
+) -> tuple[JointBayes, FitInfo]:
+    """One fit for each w of `weights` `[p]`, in one vmapped call; every field gains the leading axis p."""
+    checks.shapes(weights=(weights, "p"))
+    checks.between("weights", weights, 0.0, 1.0)
+    em.check_problem(stats, init, prior, weights)
+    rows = rows_of(stats)
+
+    def at(weight: jax.Array) -> tuple[JointBayes, FitInfo]:
+        return em.fit_rows(rows, init, prior, weight, num_iters=num_iters, tol=tol, e_step=e_step, floor=floor)
+
+    return jax.vmap(at)(jnp.asarray(weights, init.mean.dtype))
+
+
+def choose_weight(path: JointBayes, held_out: Any, *, criterion: Criterion = objectives.log_likelihood) -> Choice:
+    """The member of a path with the largest criterion on held-out data; the first among equals.
+
+    The default is the log-likelihood of held-out people's `Stats`. Any `criterion(model, held_out)` serves, for example
+    minus Cllr of their pairs, which is nearer to the use but noisy with few people. A value that is not finite loses.
+    """
+    values = jnp.stack([criterion(member(path, index), held_out) for index in range(num_members(path))])
+    usable = jnp.where(jnp.isfinite(values), values, -jnp.inf)
+    index = jnp.argmax(usable).astype(jnp.int32)
+    return Choice(member(path, index), index, values)
+
+
+def leave_one_out(
+    x: jax.Array, ids: jax.Array, prior: JointBayes, weights: jax.Array, *, num_identities: int, num_iters: int
+) -> jax.Array:
+    """Held-out log-likelihood `[p]` along `weights`, each person left out once: for fewer people than can be split.
+
+    Every fit starts at the prior's covariances and is centred on its own training mean.
+    """
+    checks.shapes(x=(x, "n d"), ids=(ids, "n"), weights=(weights, "p"))
+    checks.at_least("num_identities", num_identities, 3, "two people must remain")
+    x, ids = jnp.asarray(x), jnp.asarray(ids)
+    zero = jnp.zeros(x.shape[1], x.dtype)
+
+    def without(person: jax.Array) -> jax.Array:
+        train = recenter(collect(x, jnp.where(ids == person, -1, ids), num_identities=num_identities, shift=zero))
+        test = collect(x, jnp.where(ids == person, ids, -1), num_identities=num_identities, shift=train.shift)
+        start = JointBayes(mean=train.shift, identity_cov=prior.identity_cov, noise_cov=prior.noise_cov)
+        path, _ = fit_path(train, start, prior, weights, num_iters=num_iters)
+        return jax.vmap(objectives.log_likelihood, in_axes=(0, None))(path, test)
+
+    return jax.vmap(without)(jnp.arange(num_identities)).sum(axis=0)

@@ -1,0 +1,69 @@
+"""Affine calibration: `LLR = slope * score + offset`, by logistic regression on the scores of held-out people.
+
+A model fitted to other people is over-confident on new ones: its ratios rank well and mean too much. Two numbers mend
+that; people used here count as training people in every comparison.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from jaxface.core import checks
+from jaxface.core.fitinfo import FitInfo
+from jaxface.core.pytree import params
+from jaxface.losses.minimize import minimize
+from jaxface.losses.scores import pairwise_logistic
+
+
+@params
+class Affine:
+    """Calibrated score: `slope * score + offset`, the slope positive."""
+
+    slope: jax.Array  # []
+    offset: jax.Array  # []
+
+
+def identity(dtype: jnp.dtype) -> Affine:
+    """The calibration that changes nothing."""
+    return Affine(slope=jnp.ones((), dtype), offset=jnp.zeros((), dtype))
+
+
+def calibrate(calibration: Affine, scores: jax.Array) -> jax.Array:
+    """`slope * scores + offset`, any shape."""
+    return calibration.slope * scores + calibration.offset
+
+
+def probability(llr: jax.Array, *, prior: float) -> jax.Array:
+    """`P(same person | score)` at a stated prior: the logistic function of LLR + logit(prior)."""
+    checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
+    return jax.nn.sigmoid(llr + jnp.log(prior) - jnp.log1p(-prior))
+
+
+def fit(
+    scores: jax.Array, is_same: jax.Array, *, prior: float = 0.5, ridge: float = 1e-4, num_steps: int = 50
+) -> tuple[Affine, FitInfo]:
+    """Logistic regression of `is_same` `[p]` on `scores` `[p]` at a stated prior.
+
+    The scores are standardised inside; `ridge` on the squared slope there keeps it finite when the two kinds do not
+    overlap. The slope stays positive: calibration does not turn a score around.
+    """
+    checks.shapes(scores=(scores, "p"), is_same=(is_same, "p"))
+    checks.floating(scores=scores)
+    checks.finite(scores=scores)
+    checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
+    scores, is_same = jnp.asarray(scores), jnp.asarray(is_same, bool)
+    if checks.is_concrete(is_same) and (bool(is_same.all()) or not bool(is_same.any())):
+        raise ValueError("is_same must hold pairs of one person and of two; got one kind only.")
+    center, spread = scores.mean(), scores.std()
+    spread = jnp.where(spread > 0, spread, 1)
+    start = (jnp.zeros((), scores.dtype), jnp.zeros((), scores.dtype))
+    data = ((scores - center) / spread, is_same, jnp.asarray(prior, scores.dtype), jnp.asarray(ridge, scores.dtype))
+    (log_slope, offset), info = minimize(_loss, start, data, num_steps=num_steps)
+    slope = jnp.exp(log_slope) / spread
+    return Affine(slope=slope, offset=offset - slope * center), info
+
+
+def _loss(free: tuple[jax.Array, jax.Array], data: tuple[jax.Array, ...]) -> jax.Array:
+    log_slope, offset = free
+    scores, is_same, prior, ridge = data
+    slope = jnp.exp(log_slope)
+    return pairwise_logistic(slope * scores + offset, is_same, prior=prior) + ridge * slope**2

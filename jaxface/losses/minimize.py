@@ -1,0 +1,68 @@
+"""Gradient descent on any loss of a pytree of parameters, as one scan."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from jaxface.core import loops
+from jaxface.core.fitinfo import FitInfo
+
+P = TypeVar("P")
+
+
+def minimize(
+    loss: Callable[..., jax.Array],
+    params: P,
+    data: Any,
+    *,
+    num_steps: int,
+    learning_rate: float | None = None,
+    tol: float = 0.0,
+) -> tuple[P, FitInfo]:
+    """Minimises `loss(params, data)` from `params`: L-BFGS with a line search, or Adam at a given `learning_rate`.
+
+    `loss` is a static argument: pass a module-level function and its data, and a second call does not recompile. Entry
+    t of the objective trace is the loss before step t.
+    """
+    return _minimize(loss, params, data, num_steps=num_steps, learning_rate=learning_rate, tol=tol)
+
+
+@partial(jax.jit, static_argnames=("loss", "num_steps", "learning_rate", "tol"))
+def _minimize(
+    loss: Callable[..., jax.Array],
+    params: P,
+    data: Any,
+    *,
+    num_steps: int,
+    learning_rate: float | None,
+    tol: float,
+) -> tuple[P, FitInfo]:
+    def objective(candidate: P) -> jax.Array:
+        return loss(candidate, data)
+
+    if learning_rate is None:
+        optimizer = optax.lbfgs()
+        value_and_grad = optax.value_and_grad_from_state(objective)
+        extra = {"value_fn": objective}
+    else:
+        optimizer = optax.adam(learning_rate)
+        value_and_grad = lambda candidate, state: jax.value_and_grad(objective)(candidate)  # noqa: E731
+        extra = {}
+
+    def step(carry: Any) -> tuple[Any, jax.Array]:
+        candidate, state = carry
+        value, gradient = value_and_grad(candidate, state=state)
+        more = {"value": value, "grad": gradient} | extra if extra else {}
+        updates, state = optimizer.update(gradient, state, candidate, **more)
+        return (optax.apply_updates(candidate, updates), state), value
+
+    (params, _), trace = loops.iterate(step, (params, optimizer.init(params)), num_iters=num_steps, tol=tol)
+    dtype = trace.objective.dtype
+    info = FitInfo(
+        *trace, rank=jnp.asarray(-1, jnp.int32), jitter=jnp.zeros((), dtype), num_replaced=jnp.zeros((), jnp.int32)
+    )
+    return params, info

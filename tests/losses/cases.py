@@ -1,0 +1,36 @@
+"""The transformation table of `jaxface.losses`."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxface.losses import calibration, minimize, scores
+from jaxface.losses.calibration import Affine
+from tests.transformations import Case
+
+SAME = np.array([1, 1, 1, 0, 0, 0, 0], bool)
+
+
+def values(rng):
+    return rng.normal(size=7) + SAME
+
+
+def quadratic(params, data):
+    return ((params["x"] - data) ** 2).sum()
+
+
+CASES = [
+    Case(scores.pairwise_logistic, lambda r: (values(r), SAME), {"prior": 0.2}, grad=(0,)),
+    Case(scores.cllr, lambda r: (values(r), SAME), grad=(0,)),
+    Case(
+        calibration.calibrate,
+        lambda r: (Affine(slope=jnp.asarray(r.uniform()), offset=jnp.asarray(r.normal())), values(r)),
+        grad=(0, 1),
+    ),
+    Case(calibration.probability, lambda r: (values(r),), {"prior": 0.1}, grad=(0,)),
+    Case(calibration.fit, lambda r: (values(r), SAME), {"num_steps": 5}, factor=1e4),
+]
+
+EXEMPT = [
+    calibration.identity,  # takes a dtype
+    minimize,  # takes a function; tested in test_minimize.py
+]

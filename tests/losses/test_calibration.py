@@ -1,0 +1,72 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from jaxface.losses import calibration, scores
+from jaxface.metrics import calibration as host
+from tests.tolerances import assert_close
+
+
+def pairs(rng, n=400):
+    """Scores whose true log-likelihood ratio is 2 s: N(1, 1) against N(-1, 1)."""
+    same = rng.random(n) < 0.5
+    return rng.normal(size=n) + np.where(same, 1.0, -1.0), same
+
+
+def test_equals_scikit_learn_when_the_kinds_are_balanced(rng):
+    values, _ = pairs(rng)
+    same = np.arange(400) < 200
+    values = np.where(same, np.abs(values), -values)
+    found, _ = calibration.fit(values, same, ridge=0.0)
+    reference = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(values[:, None], same)
+    assert_close(found.slope, reference.coef_[0, 0], factor=1e6)
+    assert_close(found.offset, reference.intercept_[0], factor=1e6)
+
+
+def test_recovers_the_true_ratio_whatever_the_scale_and_the_share_of_pairs(rng):
+    values, same = pairs(rng, 40000)
+    keep = same | (rng.random(40000) < 0.1)
+    raw = 50 * values + 300
+    found, _ = calibration.fit(raw[keep], same[keep])
+    calibrated = np.asarray(calibration.calibrate(found, raw))
+    assert np.abs(calibrated - 2 * values).max() < 0.3
+    assert host.cllr(calibrated, same) < 1.01 * host.cllr(2 * values, same)
+    assert host.cllr(calibrated, same) < host.cllr(raw, same)
+
+
+def test_separable_scores_give_a_finite_slope(rng):
+    values = np.concatenate([rng.uniform(1, 2, 20), rng.uniform(-2, -1, 30)])
+    found, _ = calibration.fit(values, np.arange(50) < 20)
+    assert np.isfinite(float(found.slope))
+    assert float(found.slope) > 1
+
+
+def test_the_slope_stays_positive_on_scores_that_say_nothing(rng):
+    found, _ = calibration.fit(-pairs(rng)[0], pairs(rng)[1])
+    assert float(found.slope) > 0
+    constant, _ = calibration.fit(np.ones(10), np.arange(10) < 5)
+    assert np.isfinite(np.asarray(calibration.calibrate(constant, jnp.ones(3)))).all()
+
+
+def test_probability_is_bayes_rule():
+    llr, prior = jnp.log(jnp.array([3.0])), 0.25
+    assert_close(calibration.probability(llr, prior=prior), jnp.array([3 * 0.25 / (3 * 0.25 + 0.75)]))
+    assert_close(calibration.calibrate(calibration.identity(jnp.float64), llr), llr)
+
+
+def test_calibration_can_be_differentiated_through(rng):
+    values, same = pairs(rng)
+    found, _ = calibration.fit(values, same)
+    gradient = jax.grad(lambda v: scores.cllr(calibration.calibrate(found, v), jnp.asarray(same)))(jnp.asarray(values))
+    assert np.isfinite(gradient).all()
+
+
+def test_errors(rng):
+    with pytest.raises(ValueError, match="is_same must hold pairs of one person and of two; got one kind only"):
+        calibration.fit(np.ones(3), np.ones(3, bool))
+    with pytest.raises(ValueError, match=r"prior must lie in \(0, 1\); got 1.0"):
+        calibration.fit(*pairs(rng), prior=1.0)
+    with pytest.raises(ValueError, match="scores must be finite; 1 of 3 values"):
+        calibration.fit(np.array([1.0, np.inf, 0.0]), np.array([True, False, True]))

@@ -1,0 +1,30 @@
+"""The README's code runs, and the paths it names exist."""
+
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_five_lines_give_an_error_rate():
+    from jaxface.data import orl
+
+    try:
+        orl.find()
+    except FileNotFoundError as missing:
+        pytest.skip(str(missing))
+    (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    names = {}
+    exec(block, names)
+    assert 0.0 < float(names["error"]) < 0.1
+    assert int(names["info"].status) == 0
+
+
+def test_rooms_and_pictures_exist():
+    for room in re.findall(r"`(jaxface/\w+|benchmarks|tests|experiments|configs)`", README):
+        assert (ROOT / room).is_dir(), room
+    for picture in re.findall(r"!\[.*?\]\((.*?)\)", README):
+        assert (ROOT / picture).is_file(), picture
