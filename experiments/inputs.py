@@ -11,7 +11,7 @@ from jaxface.data import LabelledImages
 from jaxface.faces import pipeline
 from jaxface.runtime import select
 
-_BLOCK = 32  # images in flight
+BLOCK = 32  # images in flight
 
 
 def load_faces(config: ConfigDict) -> LabelledImages:
@@ -22,7 +22,7 @@ def load_faces(config: ConfigDict) -> LabelledImages:
 
 def encode(images: jax.Array, steps: tuple) -> jax.Array:
     """Vectors `[n, d]` of images by the image steps of a config."""
-    return pipeline.encode_batch(pipeline.build(steps), jnp.asarray(images), block_size=_BLOCK)
+    return pipeline.encode_batch(pipeline.build(steps), jnp.asarray(images), block_size=BLOCK)
 
 
 def working_dtype() -> jnp.dtype:

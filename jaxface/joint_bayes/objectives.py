@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxface.joint_bayes.model import JointBayes
-from jaxface.joint_bayes.stats import Rows, Stats, rows_of
+from jaxface.joint_bayes.stats import Rows, Stats, about, rows_of
 from jaxface.linalg import psd
 
 
@@ -99,7 +99,7 @@ def eq19(
 def _log_likelihood(model: JointBayes, rows: Rows) -> jax.Array:
     d = model.mean.shape[0]
     n, k = rows.num_people.sum(), (rows.num_people * rows.count).sum()
-    offsets = rows.rows - (model.mean - rows.mean)[None, :]
+    offsets = about(rows, model.mean)
 
     def of_count(count: jax.Array, people: jax.Array) -> jax.Array:
         """People with `count` images: their mean has covariance `(T_eps + m T_mu) / m`."""

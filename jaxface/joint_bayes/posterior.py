@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxface.joint_bayes.model import JointBayes
-from jaxface.joint_bayes.stats import Rows
+from jaxface.joint_bayes.stats import Rows, about
 from jaxface.linalg import psd, spectral
 from jaxface.linalg.spectral import PairBasis
 
@@ -58,7 +58,7 @@ def diagonal_basis(model: JointBayes) -> PairBasis:
 def _e_step(model: JointBayes, rows: Rows, *, with_covariance: bool) -> tuple[Moments, jax.Array]:
     basis = diagonal_basis(model)
     values = basis.values
-    z = (rows.rows - (model.mean - rows.mean)[None, :]) @ basis.vectors  # [r, d]
+    z = about(rows, model.mean) @ basis.vectors  # [r, d]
     weight = 1 / (1 + rows.row_count[:, None] * values[None, :])  # 1 / (1 + m l)
     mu = rows.row_count[:, None] * values[None, :] * weight * z
     eps = jnp.sqrt(rows.row_count)[:, None] * weight * z  # m images share the offset ybar - mu

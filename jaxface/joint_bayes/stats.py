@@ -27,11 +27,13 @@ class Stats(NamedTuple):
 class Rows(NamedTuple):
     """What an E-step reads: rows y with a number of images m each, such that sums over people become sums over rows.
 
-    A row is a person's mean about the model's mean, or one of the d rows of a factor `R_m` with
-    `R_m' R_m = sum of ybar ybar'` over all people with m images: nothing an E-step needs tells the two apart.
+    A row `[y, u]` is a person's mean about `mean` with u = 1, or one of the d + 1 rows of a factor `R_m` with
+    `R_m' R_m = sum of [ybar, 1]'[ybar, 1]` over all people with m images. An E-step reads the rows `y - u c` about a
+    model's mean `mean + c`, and nothing it needs tells the two apart.
     """
 
-    rows: jax.Array  # [r, d]
+    rows: jax.Array  # [r, d], y
+    row_unit: jax.Array  # [r], u
     row_count: jax.Array  # [r], m of each row
     count: jax.Array  # type: ignore[assignment]  # [g], values of m
     num_people: jax.Array  # [g], people with that many images
@@ -99,23 +101,26 @@ def by_person(stats: Stats) -> Rows:
     """One row a person: any number of people, pure and jittable."""
     present = (stats.count > 0).astype(stats.sum.dtype)
     means = stats.sum / jnp.maximum(stats.count, 1)[:, None]
-    return Rows(means, stats.count, stats.count, present, within_scatter(stats), stats.shift)
+    return Rows(means, present, stats.count, stats.count, present, within_scatter(stats), stats.shift)
 
 
 def group_by_count(stats: Stats) -> Rows:
-    """At most d rows for each different number of images, on the host in float64: the fast form for many people."""
+    """At most d + 1 rows for each different number of images, on the host in float64: the fast form for many people."""
     count = np.asarray(stats.count, np.float64)
     means = np.asarray(stats.sum, np.float64) / np.maximum(count, 1.0)[:, None]
-    d, dtype = means.shape[1], stats.sum.dtype
+    augmented = np.concatenate([means, np.ones((len(means), 1))], axis=1)
+    dtype = stats.sum.dtype
     values = np.unique(count[count > 0])
     if values.size == 0:
         raise ValueError("stats must hold at least one image; every count is zero.")
-    parts = [_compressed(means[count == value], d) for value in values]
+    parts = [_compressed(augmented[count == value]) for value in values]
+    rows = np.concatenate(parts)
     row_count = np.repeat(values, [len(part) for part in parts])
     scaled = means * np.sqrt(count)[:, None]
     within = np.asarray(stats.second_moment, np.float64) - scaled.T @ scaled
     return Rows(
-        rows=jnp.asarray(np.concatenate(parts), dtype),
+        rows=jnp.asarray(rows[:, :-1], dtype),
+        row_unit=jnp.asarray(rows[:, -1], dtype),
         row_count=jnp.asarray(row_count, dtype),
         count=jnp.asarray(values, dtype),
         num_people=jnp.asarray([(count == value).sum() for value in values], dtype),
@@ -124,11 +129,16 @@ def group_by_count(stats: Stats) -> Rows:
     )
 
 
+def about(rows: Rows, mean: jax.Array) -> jax.Array:
+    """The rows `[r, d]` about another mean."""
+    return rows.rows - rows.row_unit[:, None] * (mean - rows.mean)[None, :]
+
+
 def rows_of(stats: Stats) -> Rows:
     """`group_by_count` where the counts are known, `by_person` inside a transformation."""
     return group_by_count(stats) if checks.is_concrete(stats.count) else by_person(stats)
 
 
-def _compressed(rows: np.ndarray, d: int) -> np.ndarray:
-    """Rows with the same `rows' rows`, at most d of them."""
-    return np.asarray(np.linalg.qr(rows, mode="r")) if len(rows) > d else rows
+def _compressed(rows: np.ndarray) -> np.ndarray:
+    """Rows with the same `rows' rows`, at most as many as columns."""
+    return np.asarray(np.linalg.qr(rows, mode="r")) if len(rows) > rows.shape[1] else rows

@@ -68,7 +68,7 @@ def leave_one_out(
     Every fit starts at the prior's covariances and is centred on its own training mean.
     """
     checks.shapes(x=(x, "n d"), ids=(ids, "n"), weights=(weights, "p"))
-    checks.at_least("num_identities", num_identities, 3, "two people must remain")
+    checks.at_least("num_identities", num_identities, 2, "one person must remain")
     x, ids = jnp.asarray(x), jnp.asarray(ids)
     zero = jnp.zeros(x.shape[1], x.dtype)
 

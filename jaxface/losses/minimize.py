@@ -50,7 +50,7 @@ def _minimize(
         extra = {"value_fn": objective}
     else:
         optimizer = optax.adam(learning_rate)
-        value_and_grad = lambda candidate, state: jax.value_and_grad(objective)(candidate)  # noqa: E731
+        value_and_grad = _stateless(jax.value_and_grad(objective))
         extra = {}
 
     def step(carry: Any) -> tuple[Any, jax.Array]:
@@ -66,3 +66,13 @@ def _minimize(
         *trace, rank=jnp.asarray(-1, jnp.int32), jitter=jnp.zeros((), dtype), num_replaced=jnp.zeros((), jnp.int32)
     )
     return params, info
+
+
+def _stateless(value_and_grad: Callable[[P], tuple[jax.Array, P]]) -> Callable[..., tuple[jax.Array, P]]:
+    """Takes the optimizer's state as L-BFGS's version does, and has no use for it."""
+
+    def with_state(candidate: P, *, state: Any) -> tuple[jax.Array, P]:
+        del state
+        return value_and_grad(candidate)
+
+    return with_state

@@ -1,0 +1,48 @@
+"""From images to calibrated log-likelihood ratios: what a verification study saves and `experiments.score` loads."""
+
+import jax
+import jax.numpy as jnp
+
+from experiments import inputs
+from jaxface import joint_bayes
+from jaxface.core.pytree import params, static
+from jaxface.faces.pipeline import ImagePipeline, encode_batch
+from jaxface.joint_bayes import JointBayes
+from jaxface.linalg import distances
+from jaxface.losses import calibration
+from jaxface.losses.calibration import Affine
+from jaxface.subspace import LinearMap, transform
+
+
+@params
+class Verifier:
+    """A fitted pipeline."""
+
+    steps: ImagePipeline
+    reduction: LinearMap  # PCA
+    model: JointBayes
+    calibration: Affine
+    length_normalize: bool = static()
+
+
+def features(verifier: Verifier, vectors: jax.Array) -> jax.Array:
+    """Model space `[n, r]` from encoded images `[n, d]`: PCA, then unit length when the verifier was fitted so."""
+    return reduced(verifier.reduction, vectors, length_normalize=verifier.length_normalize)
+
+
+def reduced(reduction: LinearMap, vectors: jax.Array, *, length_normalize: bool) -> jax.Array:
+    """`transform` of rows, scaled to length sqrt(r) on request: whitened features then look Gaussian."""
+    z = jax.vmap(transform, in_axes=(None, 0))(reduction, vectors)
+    return distances.normalize(z) * jnp.sqrt(jnp.asarray(z.shape[1], z.dtype)) if length_normalize else z
+
+
+def encode(verifier: Verifier, images: jax.Array) -> jax.Array:
+    """Model space `[n, r]` from images `[n, h, w]` or `[n, h, w, 3]`."""
+    vectors = encode_batch(verifier.steps, jnp.asarray(images, inputs.working_dtype()), block_size=inputs.BLOCK)
+    return features(verifier, vectors)
+
+
+def score_matrix(verifier: Verifier, gallery: jax.Array, probes: jax.Array) -> jax.Array:
+    """Calibrated log-likelihood ratios `[g, q]` of features."""
+    basis = joint_bayes.diagonalize(verifier.model)
+    return calibration.calibrate(verifier.calibration, joint_bayes.llr_matrix(basis, gallery, probes))
