@@ -26,6 +26,28 @@ def orl_faces(*, height: int, width: int) -> ConfigDict:
     return data
 
 
+def camera_change() -> ConfigDict:
+    """The fields of a transfer study from faces to the same kind of faces seen by another camera."""
+    study = ConfigDict()
+    study.target = ConfigDict()
+    study.target.loader = placeholder(str)  # a target set of its own; None simulates another camera
+    study.target.root = placeholder(str)
+    study.target.options = ConfigDict({"size": (56, 46)})
+    study.camera = ConfigDict({"size": 12, "noise": 40.0})  # pixels a side, grey levels of 255
+    study.num_splits = 20
+    study.source_people = 16  # of the one set, when the target is simulated
+    study.target_people = (2, 5, 10)  # to train on
+    study.calibration_people = 4  # choose w and calibrate; count in every method's budget
+    study.test_people = 10
+    study.image_steps = ()  # none: the grey values themselves
+    study.num_components = 20  # PCA of the source
+    study.length_normalize = False
+    study.e_step = "full"  # full, or approximate (means only, as in the paper)
+    study.num_iters = 30
+    study.weights = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)  # w = lambda / (1 + lambda)
+    return study
+
+
 def variant(config: ConfigDict, name: str | None, changes: Mapping[str, Change]) -> ConfigDict:
     """Applies the variant named after the colon; none is `default`."""
     name = name or "default"

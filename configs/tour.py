@@ -41,6 +41,10 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.clusters.num_iters = 60
     config.clusters.num_components = 60
 
+    config.same_person = common.camera_change()
+    config.same_person.num_splits = 5
+    config.same_person.target_people = (10,)
+
     return common.variant(config, variant, {"smoke": _smoke})
 
 
@@ -58,3 +62,6 @@ def _smoke(config: ConfigDict) -> None:
     config.subspaces.num_resamples = 50
     config.clusters.num_restarts = 4
     config.clusters.num_iters = 10
+    config.same_person.num_splits = 2
+    config.same_person.num_iters = 5
+    config.same_person.image_steps = ()

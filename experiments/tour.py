@@ -11,12 +11,12 @@ from ml_collections import ConfigDict
 
 from experiments import inputs
 from experiments.publish import publish
-from experiments.sections import clusters, pixels, subspaces
+from experiments.sections import clusters, pixels, same_person, subspaces
 from jaxface.reports.tables import Table
 from jaxface.runtime import launch
 from jaxface.runtime.workdir import Workdir
 
-SECTIONS = {"pixels": pixels, "subspaces": subspaces, "clusters": clusters}
+SECTIONS = {"pixels": pixels, "subspaces": subspaces, "clusters": clusters, "same_person": same_person}
 
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:

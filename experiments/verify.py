@@ -1,6 +1,6 @@
 """Joint Bayesian verification with transfer, from labelled faces to a calibrated report and a saved model.
 
-    python -m experiments.verify --config=configs/verify.py --workdir=runs/verify
+python -m experiments.verify --config=configs/verify.py --workdir=runs/verify
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,14 @@ from ml_collections import ConfigDict
 
 from experiments import inputs
 from experiments.publish import publish
-from experiments.verification import transfer
+from experiments.verification import photos, transfer, verifier
 from experiments.verification.transfer import MEASURES, METHODS
+from jaxface.data import pairs
 from jaxface.metrics import calibration, intervals, verification
 from jaxface.metrics.intervals import Interval
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
-from jaxface.reports.html import Picture, Section
+from jaxface.reports.html import Command, Picture, Section
 from jaxface.reports.tables import Cell, Estimate, Table
 from jaxface.runtime import launch, params_io
 from jaxface.runtime.workdir import Workdir
@@ -29,8 +30,7 @@ _TRANSFER = METHODS.index("transfer, w by log-likelihood")
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Measures every method over the splits, writes the report, and saves the model of the first split."""
     arrays = workdir.stage("transfer", partial(transfer.run, config))
-    model, _, _ = transfer.final_verifier(config)
-    workdir.write_bytes("params/verifier.safetensors", params_io.to_bytes(model, notes={"study": "transfer"}))
+    saved = _save_model(config, workdir)
     credit = inputs.load_faces(config.data).credit
     publish(
         workdir,
@@ -38,15 +38,56 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         lead=f"Mean over {config.num_splits} random splits of the people; intervals are Student's t over the splits, "
         "widened for the people that splits share.",
         headline=_table(config, arrays, len(config.target_people) - 1),
-        sections=(_against_people(config, arrays), _differences(config, arrays), _calibration(config, arrays)),
+        sections=(
+            _against_people(config, arrays),
+            _differences(config, arrays),
+            _calibration(config, arrays),
+            _saved_model(workdir, saved),
+        ),
         credits=(credit,),
     )
     last = len(config.target_people) - 1
-    return {
+    means = {
         f"{measure}, {method}": float(arrays["measures"][i, m, last].mean())
         for i, measure in enumerate(MEASURES)
         for m, method in enumerate(METHODS)
     }
+    return means | {f"saved model: {name}": value for name, value in saved.items()}
+
+
+def _save_model(config: ConfigDict, workdir: Workdir) -> dict[str, float]:
+    """Saves the first split's transfer model, its unseen test photos and their pairs, and says how well it does."""
+    model, target, rows = transfer.final_verifier(config)
+    workdir.write_bytes("params/verifier.safetensors", params_io.to_bytes(model, notes={"study": "transfer"}))
+    files = [f"person-{target.ids[row]:04d}/{k:05d}.png" for k, row in enumerate(rows)]
+    for file, row in zip(files, rows, strict=True):
+        workdir.write_bytes(f"test/{file}", photos.to_png(target.images[row]))
+    trial = pairs.all_pairs(target.ids[rows])
+    lines = [f"{files[i]},{files[j]},{int(same)}" for i, j, same in zip(*trial, strict=True)]
+    workdir.write_text("test/pairs.csv", "\n".join(["a,b,same", *lines]) + "\n")
+    z = verifier.encode(model, target.images[rows])
+    scores = np.asarray(verifier.score_matrix(model, z, z))[trial.first, trial.second]
+    return {
+        "EER": verification.eer(verification.roc(scores, trial.is_same)),
+        "Cllr": calibration.cllr(scores, trial.is_same),
+    }
+
+
+def _saved_model(workdir: Workdir, saved: Mapping[str, float]) -> Section:
+    command = (
+        f"python -m experiments.score --config=configs/score.py --workdir={workdir.path}-scored "
+        f"--config.model={workdir.path}/params/verifier.safetensors "
+        f"--config.images.root={workdir.path}/test --config.pairs={workdir.path}/test/pairs.csv"
+    )
+    return Section(
+        "The saved model",
+        (
+            "The transfer model of the first split is saved with its image steps, PCA and calibration. On the photos of "
+            f"its test people, in the folder test, it has an EER of {100 * saved['EER']:.2f} % and a Cllr of "
+            f"{saved['Cllr']:.4f} bits. To score them again, or photos of your own, from the saved file alone:",
+            Command(command),
+        ),
+    )
 
 
 def _interval(config: ConfigDict, values: np.ndarray, other: np.ndarray | None = None) -> Interval:
@@ -73,7 +114,9 @@ def _table(config: ConfigDict, arrays: Mapping[str, np.ndarray], size: int) -> T
     ]
     people = config.target_people[size]
     return Table(
-        ("method", "EER %", "Cllr, raw", "Cllr, calibrated"), rows, f"{people} target people; 95 % intervals over splits"
+        ("method", "EER %", "Cllr, raw", "Cllr, calibrated"),
+        rows,
+        f"{people} target people; 95 % intervals over splits",
     )
 
 
@@ -161,7 +204,9 @@ def _calibration(config: ConfigDict, arrays: Mapping[str, np.ndarray]) -> Sectio
         (
             "The calibrated scores of all splits together: how often a pair with a given probability really shows one "
             "person.",
-            Picture("roc.svg", figures.to_svg(figures.roc(curves, title="Verification")), "ROC of unseen target people."),
+            Picture(
+                "roc.svg", figures.to_svg(figures.roc(curves, title="Verification")), "ROC of unseen target people."
+            ),
             Picture("reliability.svg", figures.to_svg(reliability), "Ten bins of the predicted probability."),
         ),
     )

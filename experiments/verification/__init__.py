@@ -1,7 +1,8 @@
 """Verification studies with Joint Bayes.
 
-    verifier    the whole pipeline that is saved: image steps, PCA, length normalisation, model, calibration
-    camera      a simulated change of camera: the same faces, small, noisy and coarse
-    transfer    source only, target only, pooled and transfer against the number of target people
-    view2       the LFW protocol
+verifier    the whole pipeline that is saved: image steps, PCA, length normalisation, model, calibration
+photos      images as PNG files
+camera      a simulated change of camera: the same faces, small, noisy and coarse
+transfer    source only, target only, pooled and transfer against the number of target people
+view2       the LFW protocol
 """

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from experiments import inputs
 from jaxface import joint_bayes
@@ -36,7 +37,7 @@ def reduced(reduction: LinearMap, vectors: jax.Array, *, length_normalize: bool)
     return distances.normalize(z) * jnp.sqrt(jnp.asarray(z.shape[1], z.dtype)) if length_normalize else z
 
 
-def encode(verifier: Verifier, images: jax.Array) -> jax.Array:
+def encode(verifier: Verifier, images: ArrayLike) -> jax.Array:
     """Model space `[n, r]` from images `[n, h, w]` or `[n, h, w, 3]`."""
     vectors = encode_batch(verifier.steps, jnp.asarray(images, inputs.working_dtype()), block_size=inputs.BLOCK)
     return features(verifier, vectors)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxface.core import checks
 from jaxface.core.pytree import params
@@ -149,7 +150,7 @@ def score_projections(basis: ScoringBasis, gallery: jax.Array, probes: jax.Array
 
 
 def set_llr_matrix(
-    basis: ScoringBasis, sum_a: jax.Array, count_a: jax.Array, sum_b: jax.Array, count_b: jax.Array
+    basis: ScoringBasis, sum_a: ArrayLike, count_a: ArrayLike, sum_b: ArrayLike, count_b: ArrayLike
 ) -> jax.Array:
     """Scores `[g, q]` of sets with any sizes: sums of projections `[g, r]`, `[q, r]` and counts `[g]`, `[q]`.
 

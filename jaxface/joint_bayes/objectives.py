@@ -37,12 +37,14 @@ def divergence(model: JointBayes, prior: JointBayes, rows: Rows) -> jax.Array:
 def gaussian_divergence(source: jax.Array, target: jax.Array) -> jax.Array:
     """`KL(N(0, S) || N(0, T)) = (tr T^-1 S - log|T^-1 S| - d) / 2`.
 
-    Both get the same ridge of a few eps of their scale: directions that neither has then contribute nothing, so
-    rank-deficient identity covariances are legal.
+    Where S is rank-deficient, as an identity covariance may be, both get the same small ridge: directions that neither
+    has then contribute nothing.
     """
-    d = source.shape[0]
-    ridge = 10 * d * jnp.finfo(source.dtype).eps * jnp.trace(source) / d
-    lift = ridge * jnp.eye(d, dtype=source.dtype)
+    d, scale = source.shape[0], jnp.trace(source)
+    eps = float(jnp.finfo(source.dtype).eps)
+    full_rank = jnp.diagonal(psd.cholesky(source)).min() ** 2 > d * eps * scale  # false for NaN
+    # Rounding enters as eps / ridge and the bias as the ridge itself.
+    lift = jnp.where(full_rank, 0, eps ** (2 / 3) * scale) * jnp.eye(d, dtype=source.dtype)
     source, target = source + lift, target + lift
     return (jnp.trace(psd.solve(target, source)) - psd.log_det(source) + psd.log_det(target) - d) / 2
 
@@ -96,17 +98,22 @@ def eq19(
     return first - n * psd.log_det(psi) - k * psd.log_det(gamma) + (k - n) * psd.log_det(gamma) + coupled
 
 
+@jax.jit
 def _log_likelihood(model: JointBayes, rows: Rows) -> jax.Array:
     d = model.mean.shape[0]
     n, k = rows.num_people.sum(), (rows.num_people * rows.count).sum()
-    offsets = about(rows, model.mean)
+    weighted = about(rows, model.mean) * jnp.sqrt(rows.row_count)[:, None]
+    if len(rows.rows) == len(rows.count):  # one row a group, and in the same order
+        rows_of_group = weighted[:, None, :]
+    else:
+        own = rows.count[:, None] == rows.row_count[None, :]
+        rows_of_group = jnp.where(own[:, :, None], weighted[None, :, :], 0)
 
-    def of_count(count: jax.Array, people: jax.Array) -> jax.Array:
+    def of_group(count: jax.Array, people: jax.Array, scaled: jax.Array) -> jax.Array:
         """People with `count` images: their mean has covariance `(T_eps + m T_mu) / m`."""
         cov = model.noise_cov + count * model.identity_cov
-        chosen = offsets * jnp.sqrt(jnp.where(rows.row_count == count, count, 0))[:, None]
-        return people * psd.log_det(cov) + (chosen * psd.solve(cov, chosen.T).T).sum()
+        return people * psd.log_det(cov) + (scaled * psd.solve(cov, scaled.T).T).sum()
 
-    between = jax.vmap(of_count)(rows.count, rows.num_people).sum()
+    between = jax.vmap(of_group)(rows.count, rows.num_people, rows_of_group).sum()
     within = (k - n) * psd.log_det(model.noise_cov) + jnp.trace(psd.solve(model.noise_cov, rows.within))
-    return -(k * d * jnp.log(jnp.asarray(2 * jnp.pi, offsets.dtype)) + within + between) / 2
+    return -(k * d * jnp.log(jnp.asarray(2 * jnp.pi, weighted.dtype)) + within + between) / 2

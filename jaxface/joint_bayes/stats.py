@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxface.core import checks
 
@@ -47,7 +48,7 @@ def dense_ids(labels: Any) -> tuple[np.ndarray, np.ndarray]:
     return ids.astype(np.int32), names
 
 
-def collect(x: jax.Array, ids: jax.Array, *, num_identities: int, shift: jax.Array) -> Stats:
+def collect(x: ArrayLike, ids: ArrayLike, *, num_identities: int, shift: ArrayLike) -> Stats:
     """Statistics of x `[n, d]` with dense ids `[n]`, -1 for rows to leave out, about `shift` `[d]`.
 
     One GEMM and one segment sum. Blocks of a stream share one shift, near the mean; `merge` adds them.

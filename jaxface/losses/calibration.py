@@ -6,6 +6,7 @@ that; people used here count as training people in every comparison.
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from jaxface.core import checks
 from jaxface.core.fitinfo import FitInfo
@@ -27,9 +28,9 @@ def identity(dtype: jnp.dtype) -> Affine:
     return Affine(slope=jnp.ones((), dtype), offset=jnp.zeros((), dtype))
 
 
-def calibrate(calibration: Affine, scores: jax.Array) -> jax.Array:
+def calibrate(calibration: Affine, scores: ArrayLike) -> jax.Array:
     """`slope * scores + offset`, any shape."""
-    return calibration.slope * scores + calibration.offset
+    return calibration.slope * jnp.asarray(scores) + calibration.offset
 
 
 def probability(llr: jax.Array, *, prior: float) -> jax.Array:
@@ -39,7 +40,7 @@ def probability(llr: jax.Array, *, prior: float) -> jax.Array:
 
 
 def fit(
-    scores: jax.Array, is_same: jax.Array, *, prior: float = 0.5, ridge: float = 1e-4, num_steps: int = 50
+    scores: ArrayLike, is_same: ArrayLike, *, prior: float = 0.5, ridge: float = 1e-4, num_steps: int = 50
 ) -> tuple[Affine, FitInfo]:
     """Logistic regression of `is_same` `[p]` on `scores` `[p]` at a stated prior.
 

@@ -20,7 +20,14 @@ class Picture:
     caption: str = ""
 
 
-Block = str | Table | Picture
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """A line to type, shown as such."""
+
+    text: str
+
+
+Block = str | Table | Picture | Command
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,6 +98,8 @@ def _block(block: Block) -> str:
         return f'<div class="wide">{block.to_html()}</div>'
     if isinstance(block, Picture):
         return _picture(block)
+    if isinstance(block, Command):
+        return f"<pre>{html.escape(block.text)}</pre>"
     return _paragraph(block)
 
 

@@ -12,7 +12,12 @@ from jaxface import data
 from jaxface.faces import pipeline
 from jaxface.runtime import select
 
-VARIANTS = {"tour": ["default", "smoke"], "weak_labels": ["default", "smoke", "raw"]}
+VARIANTS = {
+    "score": ["default", "identify"],
+    "tour": ["default", "smoke"],
+    "verify": ["default", "smoke"],
+    "weak_labels": ["default", "smoke", "raw"],
+}
 CASES = [(name, variant) for name, variants in VARIANTS.items() for variant in variants]
 
 
@@ -42,10 +47,12 @@ def test_every_config_file_is_listed_here_and_has_its_experiment():
 def test_builds_locked_and_binds(name, variant):
     config = config_of(name, variant)
     assert config.is_locked
-    assert config.data.is_locked
+    assert config.runtime.is_locked
     with pytest.raises(AttributeError):
         config.seeed = 1
-    select.arguments(config.data.options, data.LOADERS[config.data.loader])
+    for section in config.values():
+        if isinstance(section, ConfigDict) and "loader" in section and section.loader is not None:
+            select.arguments(section.options, data.LOADERS[section.loader])
 
 
 @pytest.mark.parametrize(("name", "variant"), CASES)

@@ -3,7 +3,7 @@ import html.parser
 from jaxface.reports import figures
 from jaxface.reports import html as page
 from jaxface.reports.figures import Curve
-from jaxface.reports.html import Picture, Report, Section
+from jaxface.reports.html import Command, Picture, Report, Section
 from jaxface.reports.tables import Table
 
 VOID = {"meta", "img"}
@@ -36,7 +36,7 @@ def report():
         ("A & B", Table(("m", "v"), [("x", 1.5)]), Picture("a.svg", svg, "A line"), Picture("b.png", png)),
     )
     return Report(
-        title="A run", lead="What it shows.", sections=[section, Section("Empty", ())],
+        title="A run", lead="What it shows.", sections=[section, Section("Empty", (Command("run < this"),))],
         headline=Table(("k", "v"), [("eer", 0.1)]), config={"seed": 0},
         provenance={"command": ["experiments.tour", "--config=configs/tour.py:smoke", "--workdir=a b"], "x64": True},
         credits=("The faces of somebody",),
@@ -53,6 +53,7 @@ def test_the_page_is_whole_and_needs_no_other_file():
     assert parser.anchors <= parser.ids
     assert "http" not in text.replace("http://www.w3.org", "")
     assert "Results &lt;1&gt;" in text
+    assert "<pre>run &lt; this</pre>" in text
     assert "python -m experiments.tour --config=configs/tour.py:smoke &#x27;--workdir=a b&#x27;" in text
     assert "The faces of somebody" in text
     assert "&quot;seed&quot;: 0" in text

@@ -1,0 +1,38 @@
+"""Scores images with a fitted verifier: pairs (default) or probes against enrolled people (`:identify`).
+
+    python -m experiments.score --config=configs/score.py --workdir=runs/score \
+        --config.model=runs/verify/params/verifier.safetensors \
+        --config.images.root=FOLDER --config.pairs=PAIRS.csv
+
+Seconds. On the test images that `experiments.verify` leaves in its folder it gives that report's own error rates.
+"""
+
+from ml_collections import ConfigDict
+from ml_collections.config_dict import placeholder
+
+from configs import common
+
+
+def get_config(variant: str | None = None) -> ConfigDict:
+    """The whole study; see the fields."""
+    config = common.base(x64=True)
+    config.task = "verify"  # verify pairs, or identify probes
+    config.model = placeholder(str)  # params/verifier.safetensors of a run of experiments.verify
+    config.prior = 0.5  # of one person, before looking
+    config.images = _folder()  # verify: one folder a person
+    config.pairs = placeholder(str)  # verify: CSV with the header a,b,same
+    config.gallery = _folder()  # identify: people to know, one folder each, any number of photos
+    config.probes = _folder()  # identify: photos to name; a folder's name is only used to count what is right
+    return common.variant(config, variant, {"identify": _identify})
+
+
+def _folder() -> ConfigDict:
+    data = ConfigDict()
+    data.loader = "folders"
+    data.root = placeholder(str)
+    data.options = ConfigDict({"size": (56, 46), "min_people": 1})
+    return data
+
+
+def _identify(config: ConfigDict) -> None:
+    config.task = "identify"

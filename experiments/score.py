@@ -1,0 +1,165 @@
+"""Using a fitted verifier: pairs, enrolled people and unknown probes, from images.
+
+    python -m experiments.score --config=configs/score.py --workdir=runs/score \
+        --config.model=runs/verify/params/verifier.safetensors --config.images.root=FOLDER --config.pairs=PAIRS.csv
+    python -m experiments.score --config=configs/score.py:identify --workdir=runs/who \
+        --config.model=MODEL --config.gallery.root=PEOPLE --config.probes.root=PHOTOS
+
+Writes `scores.csv` with the log-likelihood ratio, the probability at the stated prior, and the decision at the Bayes
+threshold of that prior, and a page to look at. Where the truth is known it reports the error rates.
+"""
+
+import csv
+import io
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments import inputs
+from experiments.publish import publish
+from experiments.verification import verifier
+from experiments.verification.verifier import Verifier
+from jaxface import joint_bayes
+from jaxface.core import checks
+from jaxface.data import pairs
+from jaxface.losses import calibration
+from jaxface.metrics import calibration as calibration_metrics
+from jaxface.metrics import verification
+from jaxface.reports import figures
+from jaxface.reports.html import Picture, Section
+from jaxface.reports.tables import Cell, Table
+from jaxface.runtime import launch, params_io
+from jaxface.runtime.workdir import Workdir
+
+_SHOWN = 6
+
+
+def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
+    """Verifies the pairs of a file, or identifies probes among enrolled people."""
+    checks.one_of("config.task", config.task, ("verify", "identify"))
+    if config.model is None:
+        raise ValueError("--config.model is missing: name a verifier, e.g. runs/verify/params/verifier.safetensors.")
+    model = params_io.load(config.model, Verifier)
+    return (_verify if config.task == "verify" else _identify)(config, workdir, model)
+
+
+def _verify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]:
+    if config.pairs is None:
+        raise ValueError(
+            "--config.pairs is missing: name a CSV with the header a,b,same and file names below the root."
+        )
+    faces = inputs.load_faces(config.images)
+    trial = pairs.load(config.pairs, faces.files)
+    z = verifier.encode(model, faces.images)
+    scores = np.asarray(verifier.score_matrix(model, z, z))[trial.first, trial.second]
+    threshold = verification.bayes_threshold(prior=config.prior, cost_miss=1.0, cost_false_accept=1.0)
+    probability = np.asarray(calibration.probability(jnp.asarray(scores), prior=config.prior))
+    accepted = scores >= threshold
+    rows = zip(
+        (faces.files[i] for i in trial.first), (faces.files[i] for i in trial.second), scores, probability, accepted,
+        trial.is_same, strict=True,
+    )  # fmt: skip
+    _write_csv(workdir, ("a", "b", "llr", "probability", "same_person", "truth"), rows)
+    curve = verification.roc(scores, trial.is_same)
+    results = {
+        "pairs": len(scores),
+        "EER": verification.eer(curve),
+        "Cllr": calibration_metrics.cllr(scores, trial.is_same),
+        "accuracy at the threshold": float((accepted == trial.is_same).mean()),
+        "threshold": threshold,
+    }
+    sure = np.argsort(-np.abs(scores))
+    shown = {
+        "surest right": sure[(accepted == trial.is_same)[sure]][:_SHOWN],
+        "surest wrong": sure[(accepted != trial.is_same)[sure]][:_SHOWN],
+    }
+    blocks: list[Any] = []
+    for title, chosen in shown.items():
+        if len(chosen):
+            sheet = faces.images[np.stack([trial.first[chosen], trial.second[chosen]])]
+            labels = [f"{scores[k]:+.1f}" for k in chosen]
+            picture = figures.image_grid(sheet, column_labels=labels, title=f"The {title} decisions, by ratio in nats")
+            blocks.append(Picture(f"{title.replace(' ', '_')}.png", figures.to_png(picture), "Each column is a pair."))
+    _publish(config, workdir, "Verification of pairs", results, blocks, faces.credit)
+    return results
+
+
+def _identify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]:
+    gallery, probes = inputs.load_faces(config.gallery), inputs.load_faces(config.probes)
+    basis = joint_bayes.diagonalize(model.model)
+    enrolled = (verifier.encode(model, gallery.images) - basis.mean[None, :]) @ basis.vectors
+    asked = (verifier.encode(model, probes.images) - basis.mean[None, :]) @ basis.vectors
+    people = len(gallery.names)
+    sums = jnp.zeros((people, enrolled.shape[1]), enrolled.dtype).at[jnp.asarray(gallery.ids)].add(enrolled)
+    sizes = np.bincount(gallery.ids, minlength=people)
+    raw = joint_bayes.set_llr_matrix(basis, sums, sizes, asked, np.ones(len(asked), np.int32))
+    scores = np.asarray(calibration.calibrate(model.calibration, raw))  # [people, probes]
+    threshold = verification.bayes_threshold(prior=config.prior, cost_miss=1.0, cost_false_accept=1.0)
+    best = scores.argmax(axis=0)
+    top = scores[best, np.arange(len(best))]
+    probability = np.asarray(calibration.probability(jnp.asarray(top), prior=config.prior))
+    names = [str(gallery.names[k]) if llr >= threshold else "unknown" for k, llr in zip(best, top, strict=True)]
+    truth = [str(probes.names[k]) for k in probes.ids]
+    _write_csv(
+        workdir,
+        ("probe", "nearest_person", "llr", "probability", "decision", "folder"),
+        zip(probes.files, (gallery.names[k] for k in best), top, probability, names, truth, strict=True),
+    )
+    known = np.isin(truth, [str(name) for name in gallery.names])
+    right = np.array([str(gallery.names[k]) for k in best]) == np.array(truth)
+    results = {
+        "probes": len(truth),
+        "people enrolled": people,
+        "probes whose folder names an enrolled person": int(known.sum()),
+        "identification rate of these": float(right[known].mean()) if known.any() else None,
+        "called unknown": names.count("unknown"),
+        "threshold": threshold,
+    }
+    rows: list[tuple[Cell, ...]] = [
+        (probes.files[k], str(gallery.names[best[k]]), float(top[k]), float(probability[k]), names[k])
+        for k in range(min(40, len(names)))
+    ]
+    table = Table(
+        ("probe", "nearest person", "LLR", "probability", "decision"), rows, "The first probes; all in scores.csv"
+    )
+    _publish(config, workdir, "Identification of probes", results, [table], probes.credit)
+    return results
+
+
+def _write_csv(workdir: Workdir, header: tuple[str, ...], rows: Any) -> None:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(header)
+    for row in rows:
+        writer.writerow([_plain(value) for value in row])
+    workdir.write_text("scores.csv", buffer.getvalue())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    return f"{value:.6f}" if isinstance(value, float | np.floating) else value
+
+
+def _publish(
+    config: ConfigDict, workdir: Workdir, title: str, results: dict[str, Any], blocks: list[Any], credit: str
+) -> None:
+    rows: list[tuple[Cell, ...]] = [(name, "–" if value is None else value) for name, value in results.items()]
+    prose = (
+        f"A ratio above the threshold means: at a prior of {config.prior:g} for one person, the pair is more probably "
+        "one person than two. Another prior moves the threshold, not the ratios."
+    )
+    publish(
+        workdir,
+        title=title,
+        lead=f"{config.model}: {params_io.notes(config.model)}",
+        headline=Table(("what", "value"), rows),
+        sections=[Section("Decisions", (prose, *blocks))],
+        credits=(credit,),
+    )
+
+
+if __name__ == "__main__":
+    launch.main(run)

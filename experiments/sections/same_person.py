@@ -1,0 +1,74 @@
+"""Joint Bayes: is it one person, and how sure can one be? Transfer from clean faces to another camera."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.sections import Part
+from experiments.verification import transfer
+from experiments.verification.transfer import MEASURES, METHODS
+from jaxface.data import LabelledImages
+from jaxface.metrics import verification
+from jaxface.reports import figures
+from jaxface.reports.figures import Curve
+from jaxface.reports.html import Picture, Section
+from jaxface.reports.tables import Cell, Table
+
+_METHODS = METHODS[:4]
+_TRANSFER = 3
+
+
+def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """The transfer study at one number of target people."""
+    return transfer.measure(config, faces, transfer.seen_by_other_camera(config, faces, rng), rng)
+
+
+def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
+    """Domains, the table, the ROC and the distribution of scores."""
+    mean = arrays["measures"][:, : len(_METHODS), -1].mean(axis=-1)
+    rows: list[tuple[Cell, ...]] = [
+        (method, f"{100 * mean[0, m]:.1f}", f"{mean[1, m]:.2f}", f"{mean[2, m]:.2f}")
+        for m, method in enumerate(_METHODS)
+    ]
+    (size,) = (key.rpartition(" ")[2] for key in arrays if key.startswith("calibrated scores"))
+    scores, is_same = arrays[f"calibrated scores {size}"], arrays[f"is_same {size}"]
+    curves = []
+    for m, method in enumerate(_METHODS):
+        roc = verification.roc(scores[m], is_same)
+        curves.append(Curve(method, roc.far, roc.vr))
+    low, high = np.quantile(scores[_TRANSFER], [0.002, 0.998])
+    edges = np.linspace(float(low), float(high), 40)
+    shares = [np.histogram(scores[_TRANSFER][is_same == kind], edges, density=True)[0] for kind in (True, False)]
+    middle = (edges[1:] + edges[:-1]) / 2
+    histogram = figures.curves(
+        [Curve("one person", middle, shares[0]), Curve("two people", middle, shares[1])],
+        x_label="calibrated log-likelihood ratio, nats", y_label="density", title="What the scores say", markers=False,
+    )  # fmt: skip
+    sheet = figures.image_grid(arrays["pictures"], row_labels=("source", "target"), title="Two cameras")
+    section = Section(
+        "One person or two: Joint Bayes with transfer",
+        (
+            "An image is a person's mean plus a deviation, both Gaussian. The score of a pair is the logarithm of how "
+            "much more probable it is under one person than under two. A model of clean faces is the prior for another "
+            f"camera, of which {size} people are known.",
+            Picture("cameras.png", figures.to_png(sheet), "Source and target domain."),
+            Table(
+                ("method", "EER %", "Cllr, raw", "Cllr, calibrated"),
+                rows,
+                f"{arrays['measures'].shape[-1]} random splits of the people; for intervals run experiments.verify",
+            ),
+            Picture("same_person_roc.svg", figures.to_svg(figures.roc(curves)), "Unseen people of the target domain."),
+            Picture("ratios.svg", figures.to_svg(histogram), "Scores of transfer on all splits, after calibration."),
+        ),
+    )
+    headline = [
+        ("Joint Bayes", "transfer: EER % under another camera", rows[3][1]),
+        ("Joint Bayes", "transfer: Cllr, bits", rows[3][3]),
+    ]
+    results = {
+        f"{measure}, {method}": float(mean[i, m])
+        for i, measure in enumerate(MEASURES)
+        for m, method in enumerate(_METHODS)
+    }
+    return Part(section, headline, results)
