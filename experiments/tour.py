@@ -13,7 +13,7 @@ from experiments import inputs
 from experiments.publish import publish
 from experiments.sections import clusters, pixels, same_person, subspaces
 from jaxface.reports.tables import Table
-from jaxface.runtime import launch
+from jaxface.runtime import launch, log
 from jaxface.runtime.workdir import Workdir
 
 SECTIONS = {"pixels": pixels, "subspaces": subspaces, "clusters": clusters, "same_person": same_person}
@@ -23,10 +23,13 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Runs every section as a stage of its own and writes the report."""
     faces = inputs.load_faces(config.data)
     parts = {}
+    metrics = log.JsonlWriter(workdir.path / "metrics.jsonl", resume_step=0)
     for index, (name, module) in enumerate(SECTIONS.items()):
         rng = np.random.default_rng((config.seed, index))
         arrays = workdir.stage(name, partial(module.run, config[name], faces, rng))
         parts[name] = module.render(arrays, faces)
+        metrics.scalars(index, {f"{name}: {what}": value for what, value in parts[name].results.items()})
+    metrics.close()
     publish(
         workdir,
         title="A tour of jaxface",

@@ -3,8 +3,8 @@
 python -m experiments.verify --config=configs/verify.py --workdir=runs/verify
 """
 
+import contextlib
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Command, Picture, Section
 from jaxface.reports.tables import Cell, Estimate, Table
-from jaxface.runtime import launch, params_io
+from jaxface.runtime import launch, log, params_io
 from jaxface.runtime.workdir import Workdir
 
 _TRANSFER = METHODS.index("transfer, w by log-likelihood")
@@ -29,7 +29,12 @@ _TRANSFER = METHODS.index("transfer, w by log-likelihood")
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Measures every method over the splits, writes the report, and saves the model of the first split."""
-    arrays = workdir.stage("transfer", partial(transfer.run, config))
+
+    def measured() -> dict[str, np.ndarray]:
+        with contextlib.closing(log.JsonlWriter(workdir.path / "metrics.jsonl", resume_step=0)) as writer:
+            return transfer.run(config, writer)
+
+    arrays = workdir.stage("transfer", measured)
     saved = _save_model(config, workdir)
     credit = inputs.load_faces(config.data).credit
     publish(
@@ -82,9 +87,9 @@ def _saved_model(workdir: Workdir, saved: Mapping[str, float]) -> Section:
     return Section(
         "The saved model",
         (
-            "The transfer model of the first split is saved with its image steps, PCA and calibration. On the photos of "
-            f"its test people, in the folder test, it has an EER of {100 * saved['EER']:.2f} % and a Cllr of "
-            f"{saved['Cllr']:.4f} bits. To score them again, or photos of your own, from the saved file alone:",
+            "The transfer model of the first split is saved with its image steps, PCA and calibration. On the photos "
+            f"of its test people, in the folder test, it has an EER of {100 * saved['EER']:.2f} % and a Cllr of "
+            f"{saved['Cllr']:.4f} bits. To score them again from the saved file alone, or photos of your own:",
             Command(command),
         ),
     )

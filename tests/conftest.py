@@ -8,6 +8,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import jax
 import numpy as np
 import pytest
+import scipy.linalg  # noqa: F401 - loads the BLAS that JAX uses, so that the limit reaches it
 import threadpoolctl
 
 jax.config.update("jax_enable_x64", True)

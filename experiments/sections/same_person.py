@@ -20,8 +20,24 @@ _TRANSFER = 3
 
 
 def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """The transfer study at one number of target people."""
-    return transfer.measure(config, faces, transfer.seen_by_other_camera(config, faces, rng), rng)
+    """The transfer study at one number of target people; fewer people than the config asks for share the parts."""
+    study = _scaled(config, len(faces.names))
+    return transfer.measure(study, faces, transfer.seen_by_other_camera(study, faces, rng), rng)
+
+
+def _scaled(config: ConfigDict, people: int) -> ConfigDict:
+    """The config with its parts in the same proportion, each of two people at least."""
+    (train,) = config.target_people
+    wanted = config.source_people + train + config.calibration_people + config.test_people
+    if people >= wanted:
+        return config
+    study = config.copy_and_resolve_references().unlock()
+    study.source_people, study.calibration_people, study.test_people, train = (
+        max(2, part * people // wanted)
+        for part in (config.source_people, config.calibration_people, config.test_people, train)
+    )
+    study.target_people = (train,)
+    return study.lock()
 
 
 def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:

@@ -25,7 +25,7 @@ from jaxface.joint_bayes import JointBayes, Stats
 from jaxface.losses import calibration
 from jaxface.metrics import calibration as calibration_metrics
 from jaxface.metrics import verification
-from jaxface.runtime.log import progress
+from jaxface.runtime.log import Writer, progress
 from jaxface.subspace import LinearMap, pca
 
 METHODS = ("source only", "target only", "pooled", "transfer, w by log-likelihood", "transfer, w by Cllr")
@@ -53,15 +53,22 @@ class Fitted:
     held_out: np.ndarray  # [weights], log-likelihood of the calibration people
 
 
-def run(config: ConfigDict) -> dict[str, np.ndarray]:
+def run(config: ConfigDict, writer: Writer | None = None) -> dict[str, np.ndarray]:
     """`measure` between the domains of a config."""
-    return measure(config, *domains(config), np.random.default_rng((config.seed, 1)))
+    return measure(config, *domains(config), np.random.default_rng((config.seed, 1)), writer)
 
 
 def measure(
-    config: ConfigDict, source: LabelledImages, target: LabelledImages, rng: np.random.Generator
+    config: ConfigDict,
+    source: LabelledImages,
+    target: LabelledImages,
+    rng: np.random.Generator,
+    writer: Writer | None = None,
 ) -> dict[str, np.ndarray]:
-    """Every measure `[measures, methods, sizes, splits]`, the chosen weights, and the scores of all splits."""
+    """Every measure `[measures, methods, sizes, splits]`, the chosen weights, and the scores of all splits.
+
+    Each split's measures go to `writer` as soon as they are known.
+    """
     sizes = tuple(config.target_people)
     parts = [_people(config, source, target, rng) for _ in range(config.num_splits)]
     measures = np.zeros((len(MEASURES), len(METHODS), len(sizes), config.num_splits))
@@ -81,6 +88,8 @@ def measure(
             held_out[k, split] = fitted.held_out
             kept[f"calibrated {size}/{split}"] = np.stack(calibrated)
             kept[f"is_same {size}/{split}"] = is_same
+        if writer is not None:
+            writer.scalars(split, _named(measures[..., split], sizes))
     everything = {
         f"calibrated scores {size}": np.concatenate([kept[f"calibrated {size}/{s}"] for s in range(len(parts))], axis=1)
         for size in sizes
@@ -230,6 +239,16 @@ def _calibrated(held: np.ndarray, held_same: np.ndarray, tested: np.ndarray) -> 
     affine, info = calibration.fit(held, held_same)
     raise_if_failed(info, "calibration")
     return np.asarray(calibration.calibrate(affine, tested))
+
+
+def _named(values: np.ndarray, sizes: Sequence[int]) -> dict[str, float]:
+    """Measures `[measures, methods, sizes]` of one split by name."""
+    return {
+        f"{measure}, {method}, {size} people": float(values[i, m, k])
+        for i, measure in enumerate(MEASURES)
+        for m, method in enumerate(METHODS)
+        for k, size in enumerate(sizes)
+    }
 
 
 def _measures(raw: np.ndarray, calibrated: np.ndarray, is_same: np.ndarray) -> tuple[float, float, float]:

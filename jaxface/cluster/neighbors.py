@@ -31,7 +31,7 @@ def classify(gallery: jax.Array, labels: jax.Array, probes: jax.Array, *, block_
     """Label `[q]` of the nearest gallery row of each probe."""
     checks.shapes(gallery=(gallery, "g d"), labels=(labels, "g"))
     found = nearest(gallery, probes, num_neighbors=1, block_size=block_size)
-    return labels[found.indices[:, 0]]
+    return jnp.asarray(labels)[found.indices[:, 0]]
 
 
 @partial(jax.jit, static_argnames=("num_neighbors", "block_size"))

@@ -27,7 +27,12 @@ def configure(*, x64: bool) -> None:
 
 
 def limit_blas_threads() -> None:
-    """Limits BLAS to one thread for the life of the process, when threadpoolctl is installed."""
+    """Limits every BLAS of the process to one thread for its life.
+
+    JAX's LAPACK calls run in the OpenBLAS that SciPy brings, which is loaded when SciPy is first imported: before that
+    there is nothing to limit, and the limit would not reach it.
+    """
+    import scipy.linalg  # noqa: F401
     import threadpoolctl
 
     threadpoolctl.threadpool_limits(1, user_api="blas")

@@ -87,7 +87,7 @@ class Workdir:
     def write_arrays(self, name: str, arrays: Mapping[str, np.ndarray]) -> pathlib.Path:
         """Writes an `.npz` without pickles."""
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, **arrays)
+        np.savez(buffer, allow_pickle=False, **arrays)
         return self.write_bytes(name, buffer.getvalue())
 
     def write_bytes(self, name: str, data: bytes) -> pathlib.Path:

@@ -50,8 +50,61 @@ def fit(x: jax.Array, *, num_components: int, whiten: bool = False) -> tuple[Lin
 
 @partial(jax.jit, static_argnames=("num_components", "whiten"))
 def _fit(x: jax.Array, *, num_components: int, whiten: bool) -> tuple[LinearMap, FitInfo]:
-    found = principal_axes(x, num_components=num_components)
+    return _map(principal_axes(x, num_components=num_components), whiten)
+
+
+def fit_randomized(
+    key: jax.Array, x: jax.Array, *, num_components: int, whiten: bool = False, num_passes: int = 4, extra: int = 32
+) -> tuple[LinearMap, FitInfo]:
+    """Eigenfaces of many images of many pixels: the same axes by block power iteration on random directions.
+
+    Each of `num_passes` multiplies the `num_components + extra` directions by the centred x `[n, d]` and back; the cost
+    is that of GEMMs, and x is neither copied nor squared. The leading axes are right to rounding where the spectrum
+    falls; the last few are a rotation of their neighbours. The rank is at most the number of directions tried.
+    """
+    sizes = checks.shapes(x=(x, "n d"))
+    checks.typed_key(key)
+    checks.floating(x=x)
+    checks.finite(x=x)
+    checks.at_least("num_passes", num_passes, 1)
+    checks.at_least("extra", extra, 0)
+    checks.at_least("num_components", num_components, 1)
+    most = min(sizes["n"] - 1, sizes["d"])
+    checks.at_most("num_components", num_components, most, f"{sizes['n']} centred samples of {sizes['d']} dimensions")
+    width = min(num_components + extra, most)
+    return _fit_randomized(key, x, num_components=num_components, whiten=whiten, num_passes=num_passes, width=width)
+
+
+@partial(jax.jit, static_argnames=("num_components", "whiten", "num_passes", "width"))
+def _fit_randomized(
+    key: jax.Array, x: jax.Array, *, num_components: int, whiten: bool, num_passes: int, width: int
+) -> tuple[LinearMap, FitInfo]:
+    n, d = x.shape
+    mean = x.mean(axis=0)
+
+    def forward(directions: jax.Array) -> jax.Array:
+        return x @ directions - (mean @ directions)[None, :]
+
+    def backward(samples: jax.Array) -> jax.Array:
+        return x.T @ samples - jnp.outer(mean, samples.sum(axis=0))
+
+    def power(directions: jax.Array, _: None) -> tuple[jax.Array, None]:
+        samples = jnp.linalg.qr(forward(directions))[0]
+        return jnp.linalg.qr(backward(samples))[0], None
+
+    start = jnp.linalg.qr(jax.random.normal(key, (d, width), x.dtype))[0]
+    directions, _ = jax.lax.scan(power, start, length=num_passes)
+    svd = spectral.thin_svd(forward(directions))
+    rank = nullspace.numerical_rank(svd.values, rtol=nullspace.default_rtol(x))
+    keep = jnp.arange(num_components) < rank
+    axes = jnp.where(keep[None, :], spectral.fix_signs(directions @ svd.right.T)[:, :num_components], 0)
+    variances = jnp.where(keep, svd.values[:num_components] ** 2 / n, 0)
+    return _map(jax.lax.stop_gradient(Principal(mean, axes, variances, rank)), whiten)
+
+
+def _map(found: Principal, whiten: bool) -> tuple[LinearMap, FitInfo]:
+    num_components = found.axes.shape[1]
     scale = jnp.where(found.variances > 0, found.variances, 1) ** -0.5 if whiten else jnp.ones_like(found.variances)
     status = jnp.where(found.rank < num_components, int(Status.RANK_DEFICIENT), int(Status.OK))
-    info = fitinfo.closed_form(dtype=x.dtype, status=status, rank=found.rank)
+    info = fitinfo.closed_form(dtype=found.axes.dtype, status=status, rank=found.rank)
     return LinearMap(mean=found.mean, basis=found.axes * scale[None, :]), info

@@ -16,6 +16,7 @@ VARIANTS = {
     "score": ["default", "identify"],
     "tour": ["default", "smoke"],
     "verify": ["default", "smoke"],
+    "verify_lfw": ["default", "view1"],
     "weak_labels": ["default", "smoke", "raw"],
 }
 CASES = [(name, variant) for name, variants in VARIANTS.items() for variant in variants]

@@ -26,6 +26,21 @@ def test_importing_the_library_leaves_the_edges_alone():
     assert done.stdout.strip() == "[]"
 
 
+def test_every_blas_has_one_thread():
+    code = (
+        "from jaxface.runtime import environment\n"
+        "environment.limit_blas_threads()\n"
+        "import jax, threadpoolctl\n"
+        "jax.numpy.linalg.eigh(jax.numpy.eye(3))\n"
+        "pools = [p for p in threadpoolctl.threadpool_info() if p['user_api'] == 'blas']\n"
+        "print(len(pools), {p['num_threads'] for p in pools})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    number, threads = done.stdout.strip().split(maxsplit=1)
+    assert int(number) >= 2
+    assert threads == "{1}"
+
+
 def test_compilation_cache_survives_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     before = jax.config.jax_compilation_cache_dir

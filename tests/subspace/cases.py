@@ -1,5 +1,6 @@
 """The transformation table of `jaxface.subspace`."""
 
+import jax
 import numpy as np
 
 from jaxface.subspace import lda, linear_map, pca
@@ -23,6 +24,12 @@ CASES = [
     Case(pca.principal_axes, lambda r: (samples(r),), {"num_components": 3}, factor=10),
     Case(pca.fit, lambda r: (samples(r),), {"num_components": 3}, factor=10),
     Case(pca.fit, lambda r: (samples(r),), {"num_components": 3, "whiten": True}, factor=10, variant="whiten"),
+    Case(
+        pca.fit_randomized,
+        lambda r: (jax.random.key(int(r.integers(99))), samples(r)),
+        {"num_components": 3, "extra": 2},
+        factor=100,
+    ),
     Case(
         lda.fit,
         lambda r: (samples(r), LABELS),

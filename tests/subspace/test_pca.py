@@ -40,6 +40,25 @@ def test_duplicates_leave_zero_columns_and_a_status(rng):
     assert np.isfinite(pca.fit(x, num_components=5, whiten=True)[0].basis).all()
 
 
+@pytest.mark.parametrize("shape", [(60, 300), (300, 60)])
+def test_randomized_axes_equal_the_exact_ones(shape, rng):
+    spectrum = 0.8 ** np.arange(min(shape))
+    x = (rng.normal(size=(shape[0], len(spectrum))) * spectrum) @ rng.normal(size=(len(spectrum), shape[1])) + 5
+    exact, _ = pca.fit(x, num_components=6, whiten=True)
+    found, info = pca.fit_randomized(jax.random.key(0), x, num_components=6, whiten=True, num_passes=6)
+    assert int(info.status) == Status.OK
+    assert_close(found.mean, exact.mean)
+    assert_close(found.basis, exact.basis, factor=1e4)
+
+
+def test_randomized_finds_a_low_rank(rng):
+    x = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 50))
+    found, info = pca.fit_randomized(jax.random.key(0), x, num_components=5)
+    assert int(info.status) == Status.RANK_DEFICIENT
+    assert int(info.rank) == 3
+    assert_close(projector(found.basis), projector(pca.fit(x, num_components=3)[0].basis), factor=100)
+
+
 def test_refit_does_not_recompile(rng):
     x = rng.normal(size=(2, 12, 5))
     pca.fit(x[0], num_components=2)
