@@ -1,6 +1,7 @@
 """The environment of every test: float64 available, silent rank promotion forbidden, one BLAS thread."""
 
 import os
+import pathlib
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -13,6 +14,9 @@ import threadpoolctl
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
+# Half of the suite's time is compilation: a second run finds the programs of the first.
+jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(__file__).parents[1] / ".pytest_cache" / "xla"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 threadpoolctl.threadpool_limits(1, user_api="blas")
 
 

@@ -1,5 +1,6 @@
 """eager = jit, vmap = loop, float32 in = float32 out (with x64 on), and checked gradients, for every room."""
 
+import contextlib
 import functools
 import importlib
 import inspect
@@ -9,49 +10,84 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.test_util import check_grads
 
 from tests.tolerances import assert_close
 from tests.transformations import Case
 
-ROOMS = ["linalg", "faces", "subspace", "cluster"]
+ROOMS = ["linalg", "faces", "subspace", "cluster", "joint_bayes", "losses"]
 TABLES = {room: importlib.import_module(f"tests.{room}.cases") for room in ROOMS}
 CASES = [case for table in TABLES.values() for case in table.CASES]
-IDS = [case.name for case in CASES]
+STEP = 1e-6  # of central differences: their error is far below the tolerance, and few kinks lie within it
+
+
+def each(cases: list[Case]) -> pytest.MarkDecorator:
+    """One test a case. With the scope of a module the tests of one case run in a row and share what is compiled."""
+    return pytest.mark.parametrize("case", cases, ids=[case.name for case in cases], scope="module")
 
 
 def bound(case: Case):
     return functools.partial(case.fn, **case.static)
 
 
+@functools.lru_cache(maxsize=8)
+def compiled(case: Case):
+    return jax.jit(bound(case))
+
+
 def arguments(case: Case, seed: int):
+    """Arrays of JAX, in the structure of the arguments."""
     return jax.tree.map(jnp.asarray, case.args(np.random.default_rng(seed)))
 
 
-def cast(tree, dtype):
-    return jax.tree.map(lambda leaf: leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf, tree)
+def stack(*leaves):
+    """On the host, for on the device each shape would be a program; keys cannot leave it."""
+    is_key = jnp.issubdtype(leaves[0].dtype, jax.dtypes.prng_key)
+    return jnp.stack(leaves) if is_key else np.stack(leaves)
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+def single(leaf):
+    """The float32 shape of a floating leaf, the leaf itself otherwise."""
+    return jax.ShapeDtypeStruct(leaf.shape, jnp.float32) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+
+
+def floats(tree):
+    return [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.floating)]
+
+
+def inner(left, right):
+    return sum(np.vdot(a, b) for a, b in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True))
+
+
+@contextlib.contextmanager
+def quick_to_compile():
+    """What XLA makes of a program is tested by eager = jit; where only JAX transforms it, compiling may be cheap."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_disable_most_optimizations", False)
+
+
+@each(CASES)
 def test_eager_equals_jit(case):
     args = arguments(case, 0)
-    with jax.disable_jit():
+    with jax.disable_jit(), quick_to_compile():
         eager = bound(case)(*args)
-    assert_close(jax.jit(bound(case))(*args), eager, factor=case.factor)
+    assert_close(compiled(case)(*args), eager, factor=case.factor)
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@each(CASES)
 def test_vmap_equals_loop(case):
-    batch = [arguments(case, seed) for seed in (1, 2, 3)]
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *batch)
-    loop = [bound(case)(*args) for args in batch]
-    expected = jax.tree.map(lambda *leaves: jnp.stack(leaves), *loop)
-    assert_close(jax.vmap(bound(case))(*stacked), expected, factor=case.factor)
+    batch = [arguments(case, seed) for seed in (1, 2)]
+    loop = [compiled(case)(*args) for args in batch]
+    with quick_to_compile():
+        mapped = jax.jit(jax.vmap(bound(case)))(*jax.tree.map(stack, *batch))
+    assert_close(mapped, jax.tree.map(stack, *loop), factor=case.factor)
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@each(CASES)
 def test_float32_stays_float32(case):
-    out = jax.eval_shape(bound(case), *cast(arguments(case, 0), jnp.float32))
+    out = jax.eval_shape(bound(case), *jax.tree.map(single, arguments(case, 0)))
     wide = {
         jax.tree_util.keystr(path): leaf.dtype
         for path, leaf in jax.tree_util.tree_leaves_with_path(out)
@@ -60,17 +96,39 @@ def test_float32_stays_float32(case):
     assert not wide, f"64-bit results from float32 arguments: {wide}"
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.grad], ids=[c.name for c in CASES if c.grad])
+@each([case for case in CASES if case.grad])
 def test_gradient(case):
+    """Forward mode against central differences in a random direction v, reverse mode by <w, J v> = <J' w, v>."""
+    rng = np.random.default_rng(0)
     args = arguments(case, 0)
 
-    def of_differentiable(*chosen):
-        full = list(args)
-        for position, value in zip(case.grad, chosen, strict=True):
-            full[position] = value
-        return bound(case)(*full)
+    def at(fn, x):
+        chosen = dict(zip(case.grad, x, strict=True))
+        return floats(fn(*(chosen.get(position, arg) for position, arg in enumerate(args))))
 
-    check_grads(of_differentiable, [args[p] for p in case.grad], order=1, atol=1e-5, rtol=1e-5)
+    def ahead(step):
+        return at(compiled(case), jax.tree.map(lambda x, v: x + step * v, x, direction))
+
+    @jax.jit
+    def both_modes(x, direction, weights):
+        fn = functools.partial(at, bound(case))
+        value, pull = jax.vjp(fn, x)
+        return value, *jax.jvp(fn, (x,), (direction,)), *pull(weights)
+
+    def normal(leaf):
+        return np.asarray(rng.normal(size=leaf.shape))
+
+    x = jax.tree.map(np.asarray, [args[position] for position in case.grad])
+    direction = jax.tree.map(normal, x)
+    value = ahead(0.0)
+    weights = jax.tree.map(normal, value)
+    differences = [np.subtract(a, b) / (2 * STEP) for a, b in zip(ahead(STEP), ahead(-STEP), strict=True)]
+    with quick_to_compile():
+        value_of_reverse, value_of_forward, forward, reverse = both_modes(x, direction, weights)
+    assert_close(value_of_forward, value, factor=case.factor)
+    assert_close(value_of_reverse, value, factor=case.factor)
+    assert_close(forward, differences, factor=1e5)
+    assert_close(inner(reverse, direction), inner(weights, differences), factor=1e5)
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -10,7 +10,10 @@ ATOL = {np.dtype("float64"): 1e-12, np.dtype("float32"): 1e-6}
 
 
 def assert_close(actual: Any, expected: Any, *, factor: float = 1.0) -> None:
-    """Compares pytrees leaf by leaf at the tolerance of the coarser dtype, relative to the largest entry."""
+    """Compares pytrees leaf by leaf at the tolerance of the coarser dtype, relative to the largest finite entry.
+
+    NaN and infinities must stand at the same places, infinities with the same sign.
+    """
     actual_leaves, actual_tree = jax.tree.flatten(actual)
     expected_leaves, expected_tree = jax.tree.flatten(expected)
     assert actual_tree == expected_tree, f"structures differ: {actual_tree} against {expected_tree}"
@@ -22,7 +25,7 @@ def assert_close(actual: Any, expected: Any, *, factor: float = 1.0) -> None:
             np.testing.assert_array_equal(left, right)
             continue
         coarse = max(floats, key=lambda dtype: RTOL[dtype])
-        scale = np.nanmax(np.abs(right), initial=0.0)
+        scale = np.max(np.abs(right[np.isfinite(right)]), initial=0.0)
         np.testing.assert_allclose(left, right, rtol=0.0, atol=factor * (RTOL[coarse] * scale + ATOL[coarse]))
 
 

@@ -18,9 +18,11 @@
     paths       natural order of names; nothing outside the data root      inside
 
 Images are float32 `[n, h, w]` (or `[n, h, w, 3]`) in [0, 1]; a person is a dense int32 id with a name. Points are
-(x, y) = (column, row) in pixels, boxes (top, bottom, left, right), sizes (height, width). Randomness comes from an
+(x, y) = (column, row) in pixels, crops (top, left, height, width), sizes (height, width). Randomness comes from an
 explicit `numpy.random.Generator`, and draw i is the same however many are drawn.
 """
+
+from collections.abc import Callable
 
 from jaxface.data import (
     embeddings,
@@ -37,7 +39,7 @@ from jaxface.data import (
 )
 from jaxface.data.labelled import LabelledImages, Listing, from_arrays, people_with, take, take_people
 
-LOADERS = {  # what a config names -> root and options -> LabelledImages
+LOADERS: dict[str, Callable[..., LabelledImages]] = {  # what a config names -> root and options -> LabelledImages
     "orl": orl.load,
     "folders": folders.load,
     "lfw": lfw.load,

@@ -32,7 +32,7 @@ def read_image(
     """One image as float32 in [0, 1]: grey `[h, w]` (ITU-R 601 luma), or RGB `[h, w, 3]` with `color`.
 
     The EXIF orientation is applied, transparent parts become black, and of an animation the first frame is read.
-    crop: (top, bottom, left, right) in pixels of the upright image, which gives `image[top:bottom, left:right]`.
+    crop: (top, left, height, width) in pixels of the upright image, as in `faces.geometry.crop`.
     size: (height, width) to resize to, after the crop; an area mean when it shrinks, bilinear when it grows.
     max_pixels: larger images are refused before they are decoded.
     """
@@ -164,19 +164,24 @@ def _filter(old: tuple[int, int], new: tuple[int, int]) -> Any:
 
 
 def _pillow_box(crop: tuple[int, int, int, int], image: Any, path: Path) -> tuple[int, int, int, int]:
-    """Pillow's (left, upper, right, lower) of (top, bottom, left, right), which must lie inside the image."""
-    top, bottom, left, right = crop
-    if bottom > image.height or right > image.width:
-        raise ValueError(f"crop must lie inside {path}, {image.height} x {image.width} pixels; got {crop}.")
-    return left, top, right, bottom
+    """Pillow's (left, upper, right, lower) of (top, left, height, width), which must lie inside the image."""
+    top, left, height, width = crop
+    if top + height > image.height or left + width > image.width:
+        raise ValueError(
+            f"crop must lie inside {path}, {image.height} x {image.width} pixels; got rows {top} to {top + height} "
+            f"and columns {left} to {left + width}. Reduce height or width."
+        )
+    return left, top, left + width, top + height
 
 
 def _check_options(size: tuple[int, int] | None, crop: tuple[int, int, int, int] | None, max_pixels: int) -> None:
     checks.at_least("max_pixels", max_pixels, 1)
     if size is not None and (len(size) != 2 or min(size) < 1):
         raise ValueError(f"size must be (height, width), both at least 1; got {size}.")
-    if crop is not None and (len(crop) != 4 or not (0 <= crop[0] < crop[1] and 0 <= crop[2] < crop[3])):
-        raise ValueError(f"crop must be (top, bottom, left, right) with top < bottom and left < right; got {crop}.")
+    if crop is not None and (len(crop) != 4 or min(crop[:2]) < 0 or min(crop[2:]) < 1):
+        raise ValueError(
+            f"crop must be (top, left, height, width), the first two at least 0 and the others at least 1; got {crop}."
+        )
 
 
 def _by(image: np.ndarray) -> str:

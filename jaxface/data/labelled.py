@@ -55,7 +55,10 @@ Rows = TypeVar("Rows", bound=Any)  # Listing, LabelledImages, Embeddings: datacl
 def from_arrays(images: Any, labels: Any, *, files: Sequence[str] = (), credit: str = "") -> LabelledImages:
     """LabelledImages from arrays at hand: images `[n, h, w(, 3)]` floating in [0, 1], labels `[n]` of any kind."""
     images = np.asarray(images)
-    checks.floating(images=images)
+    if np.issubdtype(images.dtype, np.integer):
+        raise ValueError(
+            f"images must be floating in [0, 1]; got dtype {images.dtype}. Divide 8-bit grey values by 255."
+        )
     if images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] != 3):
         raise ValueError(f"images must have shape [n, h, w] or [n, h, w, 3]; got shape {images.shape}.")
     checks.finite(images=images)

@@ -23,7 +23,7 @@ class Pairs(NamedTuple):
 
     first: np.ndarray  # int32 [p]
     second: np.ndarray  # int32 [p]
-    same: np.ndarray  # bool [p], whether both rows show one person
+    is_same: np.ndarray  # bool [p], whether both rows show one person
 
 
 def all_pairs(ids: Any) -> Pairs:

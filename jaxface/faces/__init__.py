@@ -14,6 +14,8 @@
 The texture and colour features of the null-space paper (NP-PER, section 6.2) are `block_dct.encode`, 1,024
 values, and `color_hist.hard_histogram`, 4,096 values; the landmark warp of its section 6.1 is `tps.warp`.
 
+Points are (x, y) = (column, row) in pixels, crops (top, left, height, width), as in `jaxface.data`.
+
 `STEPS` names what a pipeline may hold: functions of an image and static arguments. A warp is not among them,
 for its landmarks differ from image to image.
 """

@@ -1,6 +1,6 @@
 """Thin-plate splines: the smoothest map through landmarks, and the warp of a face onto a reference.
 
-Points are `[k, 2]` as (row, column) in pixels; (0, 0) is the centre of the first pixel. The spline is
+Points are `[k, 2]` as (x, y) = (column, row) in pixels; (0, 0) is the centre of the first pixel. The spline is
 
     f(p) = A [1, q] + sum_i w_i U(|q - q_i|),   U(r) = r^2 log r,   q = (p - mean) / scale,
 
@@ -34,7 +34,7 @@ class ThinPlateSpline:
     scale: jax.Array  # [], their root mean square distance from the mean
     knots: jax.Array  # [k, 2], source landmarks in normalised coordinates
     weights: jax.Array  # [k, 2]
-    affine: jax.Array  # [3, 2], rows: constant, row, column
+    affine: jax.Array  # [3, 2], rows: constant, x, y
 
 
 def fit(source_points: jax.Array, target_points: jax.Array, *, ridge: float) -> ThinPlateSpline:
@@ -85,24 +85,27 @@ def warp(
     checks.at_least("height", height, 1)
     checks.at_least("width", width, 1)
     spline = fit(reference, landmarks, ridge=ridge)
-    grid = np.stack(np.meshgrid(np.arange(height), np.arange(width), indexing="ij"), axis=-1).reshape(-1, 2)
+    grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), axis=-1).reshape(-1, 2)
     found = transform(spline, jnp.asarray(grid, spline.knots.dtype))
     return bilinear(image, found).reshape(height, width, *np.shape(image)[2:])
 
 
 def bilinear(image: jax.Array, points: jax.Array) -> jax.Array:
-    """Values between pixels, at `points [n, 2]`: `[n, ...]`; outside, those of the nearest pixel."""
+    """Values between pixels, at `points [n, 2]` as (x, y): `[n, ...]`; outside, those of the nearest pixel."""
     pixels.require(image)
     checks.shapes(points=(points, "n 2"))
     image = jnp.asarray(image)
-    last = np.asarray(image.shape[:2]) - 1
+    height, width = image.shape[:2]
+    last = np.asarray([width, height]) - 1
     inside = jnp.clip(points, 0, jnp.asarray(last, points.dtype)[None, :])
     low = jnp.minimum(jnp.floor(inside).astype(jnp.int32), np.maximum(last - 1, 0).astype(np.int32)[None, :])
     high = jnp.minimum(low + 1, last.astype(np.int32)[None, :])
     part = (inside - low).reshape(*points.shape, *(1,) * (image.ndim - 2))
-    top = image[low[:, 0], low[:, 1]] * (1 - part[:, 1]) + image[low[:, 0], high[:, 1]] * part[:, 1]
-    bottom = image[high[:, 0], low[:, 1]] * (1 - part[:, 1]) + image[high[:, 0], high[:, 1]] * part[:, 1]
-    return top * (1 - part[:, 0]) + bottom * part[:, 0]
+    left, top = low[:, 0], low[:, 1]
+    right, bottom = high[:, 0], high[:, 1]
+    above = image[top, left] * (1 - part[:, 0]) + image[top, right] * part[:, 0]
+    below = image[bottom, left] * (1 - part[:, 0]) + image[bottom, right] * part[:, 0]
+    return above * (1 - part[:, 1]) + below * part[:, 1]
 
 
 def _radial(points: jax.Array, knots: jax.Array) -> jax.Array:

@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 
 from jaxface.data import images
+from jaxface.faces import geometry
 from tests.reference.data_reference import box_mean
 from tests.tolerances import assert_close
 
@@ -72,7 +73,7 @@ def test_the_exif_orientation_is_applied(tmp_path, rng, orientation, suffix):
     path = tmp_path / f"x.{suffix}"
     Image.fromarray(np.ascontiguousarray(stored)).save(path, exif=exif)
     assert_close(images.read_image(path), upright.astype(np.float32) / 255)
-    assert_close(images.read_image(path, crop=(1, 5, 2, 4)), upright[1:5, 2:4].astype(np.float32) / 255)
+    assert_close(images.read_image(path, crop=(1, 2, 5, 1)), upright[1:6, 2:3].astype(np.float32) / 255)
 
 
 def test_size_is_an_area_mean_when_it_shrinks(tmp_path, rng, write_image):
@@ -80,8 +81,15 @@ def test_size_is_an_area_mean_when_it_shrinks(tmp_path, rng, write_image):
     path = write_image(tmp_path / "x.png", pixels)
     read = images.read_image(path, size=(8, 4))
     np.testing.assert_allclose(read * 255, box_mean(pixels, (8, 4)), atol=1.01)
-    cropped = images.read_image(path, size=(5, 4), crop=(2, 22, 4, 16))
+    cropped = images.read_image(path, size=(5, 4), crop=(2, 4, 20, 12))
     np.testing.assert_allclose(cropped * 255, box_mean(pixels[2:22, 4:16], (5, 4)), atol=1.01)
+
+
+def test_a_crop_is_that_of_the_faces_room(tmp_path, rng, write_image):
+    path = write_image(tmp_path / "x.png", grey(rng, 9, 8))
+    whole = images.read_image(path)
+    window = geometry.crop(whole, top=2, left=1, height=3, width=6)
+    assert_close(images.read_image(path, crop=(2, 1, 3, 6)), np.asarray(window))
 
 
 def test_size_grows_without_new_extremes(tmp_path, rng, write_image):
@@ -184,10 +192,13 @@ def test_a_missing_file_and_a_folder(tmp_path):
 
 def test_errors_of_crop_and_size(tmp_path, write_image):
     path = write_image(tmp_path / "x.png")
-    with pytest.raises(ValueError, match=r"crop must lie inside .*x\.png, 6 x 4 pixels; got \(0, 7, 0, 4\)"):
-        images.read_image(path, crop=(0, 7, 0, 4))
-    with pytest.raises(ValueError, match="top < bottom"):
-        images.read_image(path, crop=(3, 3, 0, 4))
+    with pytest.raises(ValueError, match=r"crop must lie inside .*x\.png, 6 x 4 pixels; got rows 3 to 7"):
+        images.read_image(path, crop=(3, 0, 4, 4))
+    with pytest.raises(ValueError, match="rows 0 to 6 and columns 2 to 5"):
+        images.read_image(path, crop=(0, 2, 6, 3))
+    for wrong in [(-1, 0, 2, 2), (0, 0, 0, 4), (0, 0, 2)]:
+        with pytest.raises(ValueError, match=r"crop must be \(top, left, height, width\).*; got"):
+            images.read_image(path, crop=wrong)
     with pytest.raises(ValueError, match=r"size must be \(height, width\)"):
         images.read_image(path, size=(0, 4))
 

@@ -56,7 +56,9 @@ def test_errors(faces, rng):
     pixels = rng.random((3, 2, 2))
     with pytest.raises(ValueError, match=r"images must have shape \[n, h, w\] or \[n, h, w, 3\]; got shape \(3, 4\)"):
         data.from_arrays(pixels.reshape(3, 4), [1, 2, 3])
-    with pytest.raises(ValueError, match="images must be a floating point array; got dtype uint8"):
+    with pytest.raises(
+        ValueError, match=r"images must be floating in \[0, 1\]; got dtype uint8\. Divide 8-bit grey values by 255"
+    ):
         data.from_arrays(np.zeros((3, 2, 2), np.uint8), [1, 2, 3])
     with pytest.raises(ValueError, match=r"images must lie in \[0, 1\]"):
         data.from_arrays(pixels + 1, [1, 2, 3])

@@ -16,7 +16,7 @@ FILES = ("ann/1.png", "ann/2.png", "bob/1.png", "bob, jr/1.png")
 def test_all_pairs(ids):
     found = pairs.all_pairs(np.array(ids, int))
     assert list(zip(*(field.tolist() for field in found), strict=True)) == reference.all_pairs(ids)
-    assert (found.first.dtype, found.same.dtype) == (np.int32, bool)
+    assert (found.first.dtype, found.is_same.dtype) == (np.int32, bool)
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=14), st.data())
@@ -32,7 +32,7 @@ def test_sampled_pairs_are_different_pairs_of_the_right_kind(ids, data):
     assert len({tuple(pair) for pair in drawn}) == num_same + num_different
     assert all(pair in same for pair in drawn[:num_same])
     assert all(pair in different for pair in drawn[num_same:])
-    assert found.same.tolist() == [True] * num_same + [False] * num_different
+    assert found.is_same.tolist() == [True] * num_same + [False] * num_different
 
 
 def test_each_pair_is_drawn_equally_often(rng):

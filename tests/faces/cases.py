@@ -16,7 +16,7 @@ from jaxface.faces import (
 )
 from tests.transformations import Case
 
-REFERENCE = np.array([[4.0, 3.0], [4.0, 12.0], [9.0, 8.0], [14.0, 4.0], [13.0, 11.0]])
+REFERENCE = np.array([[3.0, 4.0], [12.0, 4.0], [8.0, 9.0], [4.0, 14.0], [11.0, 13.0]])  # (x, y): eyes, nose, mouth
 
 
 def gray(rng):
@@ -41,7 +41,14 @@ def spline_arguments(rng):
 
 
 def transform_arguments(rng):
-    return tps.fit(*spline_arguments(rng), ridge=0.1), 16 * rng.random((6, 2))
+    spline = tps.ThinPlateSpline(
+        mean=rng.normal(size=2),
+        scale=np.float64(7.0),
+        knots=rng.normal(size=(5, 2)),
+        weights=rng.normal(size=(5, 2)),
+        affine=rng.normal(size=(3, 2)),
+    )
+    return spline, 16 * rng.random((6, 2))
 
 
 def warp_arguments(rng):

@@ -1,3 +1,5 @@
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,19 +12,18 @@ from tests.tolerances import assert_close
 # Compiled whole: dispatched one by one, every operation would be compiled on its own.
 cell_histograms = jax.jit(hog.cell_histograms, static_argnames=("cell", "num_bins", "signed"))
 encode = jax.jit(hog.encode, static_argnames=("cell", "num_bins", "block", "signed", "clip", "floor"))
+gradient = jax.jit(jax.grad(lambda image: hog.encode(image, cell=4, num_bins=4, block=1).sum()))
 
 
-@pytest.mark.parametrize("signed", [False, True])
-@pytest.mark.parametrize(("cell", "num_bins"), [(4, 9), (5, 8), (3, 2)])
-def test_cells_equal_the_loop_over_pixels(rng, signed, cell, num_bins):
+@pytest.mark.parametrize(("cell", "num_bins", "signed"), [(4, 9, False), (5, 8, True), (3, 2, False), (3, 2, True)])
+def test_cells_equal_the_loop_over_pixels(rng, cell, num_bins, signed):
     image = rng.random((12, 15))
     result = cell_histograms(image, cell=cell, num_bins=num_bins, signed=signed)
     assert_close(result, reference.hog_cells(image, cell, num_bins, signed))
 
 
-@pytest.mark.parametrize("signed", [False, True])
-@pytest.mark.parametrize(("block", "clip"), [(1, 0.4), (2, 0.2), (3, 0.2)])
-def test_blocks_equal_the_loop_over_blocks(rng, signed, block, clip):
+@pytest.mark.parametrize(("block", "clip", "signed"), [(1, 0.4, True), (2, 0.2, False), (3, 0.2, True)])
+def test_blocks_equal_the_loop_over_blocks(rng, block, clip, signed):
     image = rng.random((13, 15))
     result = encode(image, cell=4, num_bins=6, block=block, signed=signed, clip=clip)
     assert_close(result, reference.hog(image, 4, 6, block, signed, clip, 1e-3))
@@ -59,24 +60,20 @@ def test_light_and_contrast_do_not_matter(rng):
 
 
 def test_cells_cover_images_they_do_not_divide(rng):
-    assert cell_histograms(rng.random((112, 92)), cell=8, num_bins=9).shape == (14, 11, 9)
+    shape = jax.eval_shape(partial(hog.cell_histograms, cell=8, num_bins=9), rng.random((112, 92))).shape
+    assert shape == (14, 11, 9)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_constant_images_give_zero_and_a_finite_gradient(dtype):
-    image = jnp.full((8, 8), 0.3, dtype)
-
-    def code(x):
-        return encode(x, cell=4, num_bins=4, block=1)
-
-    assert np.all(code(image) == 0)
-    assert np.isfinite(jax.jit(jax.jacrev(code))(image)).all()
+def test_constant_images_give_zero_and_a_finite_gradient():
+    image = jnp.full((8, 16), 0.3, jnp.float32)
+    assert np.all(encode(image, cell=4, num_bins=4, block=1) == 0)
+    assert np.isfinite(gradient(image)).all()
 
 
 def test_flat_areas_beside_texture_have_finite_gradients(rng):
-    image = jnp.asarray(rng.random((8, 16))).at[:, 8:].set(0.5)
-    gradient = jax.jit(jax.grad(lambda x: encode(x, cell=4, num_bins=4, block=1).sum()))(image)
-    assert np.isfinite(gradient).all()
+    image = rng.random((8, 16)).astype("float32")
+    image[:, 8:] = 0.5
+    assert np.isfinite(gradient(image)).all()
 
 
 def test_a_single_row_of_pixels_has_no_vertical_gradient():

@@ -7,7 +7,7 @@ import ml_collections
 import numpy as np
 import pytest
 
-from jaxface.faces import STEPS, block_dct, geometry, lbp, local_norm, pipeline
+from jaxface.faces import STEPS, block_dct, geometry, hog, pipeline
 from tests.tolerances import assert_close
 
 STUDY = [
@@ -20,12 +20,13 @@ STUDY = [
 
 def test_the_vector_is_the_composition_of_the_steps(rng):
     image = rng.random((30, 25, 3))
+    built = pipeline.build([*STUDY[:2], ("hog", {"cell": 8, "num_bins": 4, "block": 2})])
 
     def by_hand(image):
         value = geometry.crop(geometry.to_gray(image), top=2, left=1, height=24, width=20)
-        return lbp.encode(local_norm.normalize(value, window=7), cells=(2, 2), radii=(1, 2))
+        return hog.encode(value, cell=8, num_bins=4, block=2)
 
-    assert_close(jax.jit(pipeline.encode)(pipeline.build(STUDY), image), jax.jit(by_hand)(image))
+    assert_close(jax.jit(pipeline.encode)(built, image), jax.jit(by_hand)(image))
 
 
 def test_an_image_at_the_end_is_flattened(rng):
@@ -58,31 +59,30 @@ def test_every_step_takes_an_image_and_static_arguments():
         assert all(option.kind is option.KEYWORD_ONLY for option in options), name
 
 
-@pytest.mark.parametrize("count", [0, 1, 4, 7])
-def test_a_batch_equals_single_images_at_any_block_size(rng, count):
+@pytest.mark.parametrize(("count", "block_size"), [(0, 3), (1, 3), (7, 1), (7, 3), (7, 8)])
+def test_a_batch_equals_single_images_at_any_block_size(rng, count, block_size):
     built = pipeline.build([("resize", {"height": 16, "width": 16, "method": "area"}), ("block_dct", {"grid": [4, 4]})])
     images = rng.random((count, 20, 18))
-    area = {"height": 16, "width": 16, "method": "area"}
-    single = [block_dct.encode(geometry.resize(image, **area), grid=(4, 4)) for image in images]
-    expected = np.asarray(single).reshape(count, 64)
-    for block_size in (1, 3, 8):
-        assert_close(pipeline.encode_batch(built, images, block_size=block_size), expected)
+
+    @jax.jit
+    def by_hand(image):
+        return block_dct.encode(geometry.resize(image, height=16, width=16, method="area"), grid=(4, 4))
+
+    expected = np.asarray([by_hand(image) for image in images]).reshape(count, 64)
+    assert_close(pipeline.encode_batch(built, images, block_size=block_size), expected)
 
 
 def test_equal_pipelines_share_one_program(rng):
     images = rng.random((5, 20, 20))
     before = pipeline.encode_batch._cache_size()
     for _ in range(3):
-        pipeline.encode_batch(pipeline.build([("lbp", {"cells": (2, 2)})]), images, block_size=2)
-        pipeline.encode_batch(pipeline.build([("lbp", {"radii": [1, 2, 3], "cells": [2, 2]})]), images, block_size=2)
+        pipeline.encode_batch(pipeline.build([("block_dct", {"grid": (2, 2)})]), images, block_size=2)
+        pipeline.encode_batch(pipeline.build([("block_dct", {"block": 8, "grid": [2, 2]})]), images, block_size=2)
     assert pipeline.encode_batch._cache_size() == before + 1
 
 
-def test_a_pipeline_has_no_leaves_and_is_differentiable(rng):
-    built = pipeline.build([("local_norm", {}), ("hog", {"cell": 4, "num_bins": 6, "block": 2})])
-    assert jax.tree.leaves(built) == []
-    gradient = jax.jit(jax.grad(lambda image: pipeline.encode(built, image).sum()))(rng.random((12, 12)))
-    assert np.isfinite(gradient).all()
+def test_a_pipeline_has_no_leaves():
+    assert jax.tree.leaves(pipeline.build(STUDY)) == []
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,8 @@ def tps(source, target, ridge, points):
 def bilinear(image, points):
     h, w = image.shape[:2]
     out = []
-    for y, x in points:
-        y, x = min(max(y, 0), h - 1), min(max(x, 0), w - 1)
+    for x, y in points:
+        x, y = min(max(x, 0), w - 1), min(max(y, 0), h - 1)
         value = 0.0
         for r in range(h):
             for c in range(w):
