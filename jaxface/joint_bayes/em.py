@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxface.core import checks, fitinfo, loops
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.joint_bayes import objectives, posterior
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.posterior import EStep, Moments
-from jaxface.joint_bayes.stats import Rows, Stats, by_person, recenter, rows_of
+from jaxface.joint_bayes.stats import Rows, Stats, about, by_person, recenter, rows_of
 from jaxface.linalg import psd, spectral
 
 
@@ -68,7 +69,8 @@ def update(
     """One EM step: the new model, the objective at the old one, and the ridge that the noise needed."""
     moments, log_likelihood = e_step(model, rows)
     identity, noise = m_step(moments, prior, weight)
-    noise, jitter = _floored(noise, floor)
+    # w = 1 gives the source back as it is.
+    noise, jitter = _floored(noise, identity, jnp.where(jnp.asarray(weight) < 1, jnp.asarray(floor, noise.dtype), 0))
     objective = log_likelihood
     if prior is not None:
         penalty = objectives.divergence(model, prior, rows)
@@ -90,9 +92,9 @@ def fit(
     """EM from `init`, whose mean is kept: people deviate from it.
 
     `weight` is w = lambda / (1 + lambda) of the source model `prior`; w = 1 returns its covariances exactly. `floor` is
-    the least pivot of T_eps relative to its mean variance: where fewer directions vary within people than exist, a
-    ridge of that size is added, reported as jitter, and with w = 0 the status is RANK_DEFICIENT, for the likelihood
-    has no maximum then. Entry t of the objective trace is its value before step t.
+    the least pivot of T_eps relative to the mean variance of an image: where T_eps falls below, a ridge of that size
+    is added and reported as jitter. With w = 0 and fewer directions that vary within people than exist the status is
+    RANK_DEFICIENT, for the likelihood has no maximum then. Entry t of the objective trace is its value before step t.
     """
     check_problem(stats, init, prior, weight)
     checks.between("weight", weight, 0.0, 1.0)
@@ -139,25 +141,36 @@ def _diagnosis(
     """What the counts and covariances say about the problem itself."""
     alone = weight <= 0
     single = jnp.where(rows.num_people > 0, rows.count, 0).max() <= 1
+    # The likelihood grows without bound as T_eps vanishes where no image differs from its person's mean.
+    scale = jnp.trace(rows.within) + (rows.row_count[:, None] * about(rows, init.mean) ** 2).sum()
+    unbounded = alone & ((jitter > 0) | ~_definite(rows.within, scale))
     given = [init.noise_cov] if prior is None else [init.noise_cov, prior.noise_cov]
-    definite = jnp.stack([jnp.isfinite(psd.cholesky(cov)).all() for cov in given]).all()
-    status = jnp.where(alone & (jitter > 0), int(Status.RANK_DEFICIENT), int(Status.OK))
+    definite = jnp.stack([_definite(cov, jnp.trace(cov)) for cov in given]).all()
+    status = jnp.where(unbounded, int(Status.RANK_DEFICIENT), int(Status.OK))
     status = jnp.where(~definite, int(Status.NOT_PSD), status)
     return jnp.where(alone & single, int(Status.UNIDENTIFIED), status)
 
 
+def _definite(a: jax.Array, scale: jax.Array) -> jax.Array:
+    """Whether every Cholesky pivot stands out of the rounding of a matrix with the trace `scale`."""
+    pivots = jnp.diagonal(psd.cholesky(a)) ** 2
+    return pivots.min() > a.shape[0] * float(jnp.finfo(a.dtype).eps) * scale  # false for NaN
+
+
 def _mix(source: jax.Array, target: jax.Array, *, weight: jax.Array | float) -> jax.Array:
-    # Written so that w = 1 gives the source to the last bit.
-    return weight * source + (1 - weight) * target
+    # w = 1 gives the source to the last bit, whatever the target.
+    return jnp.where(jnp.asarray(weight) < 1, weight * source + (1 - weight) * target, source)
 
 
-def _floored(noise: jax.Array, floor: float) -> Floored:
-    """Adds a ridge where the smallest Cholesky pivot falls below `floor` times the mean variance."""
-    scale = jnp.trace(noise) / noise.shape[0]
+def _floored(noise: jax.Array, identity: jax.Array, floor: jax.Array) -> Floored:
+    """Adds a ridge where the smallest Cholesky pivot falls below `floor` times the mean variance of an image."""
+    d = noise.shape[0]
+    scale = (jnp.trace(noise) + jnp.trace(identity)) / d
     pivots = jnp.diagonal(jnp.linalg.cholesky(noise)) ** 2
-    enough = pivots.min() >= floor * scale  # false for NaN, where the factorisation failed
+    # False for NaN, where the factorisation failed.
+    enough = (pivots.min() >= floor * scale) | (floor == 0)
     jitter = jnp.where(enough, 0, floor * scale)
-    return Floored(noise + jitter * jnp.eye(noise.shape[0], dtype=noise.dtype), jitter)
+    return Floored(noise + jitter * jnp.eye(d, dtype=noise.dtype), jitter)
 
 
 def _positive_part(a: jax.Array) -> jax.Array:
@@ -173,11 +186,16 @@ def _with_ridge(a: jax.Array, ridge: float, scale: jax.Array) -> jax.Array:
 
 def check_problem(stats: Stats, init: JointBayes, prior: JointBayes | None, weight: jax.Array | float) -> None:
     """Shapes that agree, two people at least, and a prior where a weight is given."""
-    checks.shapes(sum=(stats.sum, "c d"), count=(stats.count, "c"), init_mean=(init.mean, "d"),
-                  init_identity_cov=(init.identity_cov, "d d"), init_noise_cov=(init.noise_cov, "d d"))  # fmt: skip
-    if checks.is_concrete(stats.count) and int((stats.count > 0).sum()) < 2:
-        raise ValueError("stats must hold images of at least two people; got one. An identity needs others.")
+    arguments = {"sum": (stats.sum, "c d"), "count": (stats.count, "c")} | _axes("init", init)
     if prior is not None:
-        checks.shapes(sum=(stats.sum, "c d"), prior_mean=(prior.mean, "d"))
-    elif checks.is_concrete(weight) and bool(jnp.any(jnp.asarray(weight) != 0)):
+        arguments |= _axes("prior", prior)
+    checks.shapes(**arguments)
+    if checks.is_concrete(stats.count) and (present := int((np.asarray(stats.count) > 0).sum())) < 2:
+        raise ValueError(f"stats must hold images of at least two people; got {present}. An identity needs others.")
+    if prior is None and checks.is_concrete(weight) and bool(jnp.any(jnp.asarray(weight) != 0)):
         raise ValueError(f"weight must be 0 without a prior; got {weight}. Give the source model as prior.")
+
+
+def _axes(name: str, model: JointBayes) -> dict[str, tuple[jax.Array, str]]:
+    specs = {"mean": "d", "identity_cov": "d d", "noise_cov": "d d"}
+    return {f"{name}_{field}": (getattr(model, field), spec) for field, spec in specs.items()}

@@ -136,7 +136,8 @@ def set_llr(
 def llr_matrix(basis: ScoringBasis, gallery: jax.Array, probes: jax.Array) -> jax.Array:
     """Scores `[g, q]` of images gallery `[g, d]` and probes `[q, d]`: one GEMM and two rank-one terms."""
     checks.shapes(gallery=(gallery, "g d"), probes=(probes, "q d"), mean=(basis.mean, "d"))
-    z_gallery, z_probes = (x @ basis.vectors - (basis.mean @ basis.vectors)[None, :] for x in (gallery, probes))
+    # Centred before the projection: in float32 a mean far from zero costs its digits afterwards.
+    z_gallery, z_probes = ((x - basis.mean[None, :]) @ basis.vectors for x in (gallery, probes))
     return score_projections(basis, z_gallery, z_probes)
 
 
@@ -160,7 +161,7 @@ def set_llr_matrix(
     checks.shapes(sum_a=(sum_a, "g r"), count_a=(count_a, "g"), sum_b=(sum_b, "q r"), count_b=(count_b, "q"),
                   values=(basis.values, "r"))  # fmt: skip
     sizes = np.asarray(count_b)
-    if sizes.size and (sizes.min() < 1 or np.asarray(count_a).min() < 1):
+    if (sizes < 1).any() or (np.asarray(count_a) < 1).any():
         raise ValueError("count_a and count_b must be at least 1: an empty set has no score.")
     sum_a, sum_b, count_a = jnp.asarray(sum_a), jnp.asarray(sum_b), jnp.asarray(count_a)
     scores = jnp.zeros((len(sum_a), len(sizes)), sum_a.dtype)

@@ -82,13 +82,16 @@ def recenter(stats: Stats, shift: jax.Array | None = None) -> Stats:
     """The same statistics about another shift, exactly; by default about the mean of the images."""
     number = stats.count.sum()
     total = stats.sum.sum(axis=0)
-    move = total / jnp.maximum(number, 1) if shift is None else shift - stats.shift
+    if shift is None:
+        shift = stats.shift + total / jnp.maximum(number, 1)
+    shift = jnp.asarray(shift, stats.shift.dtype)
+    move = shift - stats.shift
     cross = jnp.outer(total, move)
     return Stats(
         count=stats.count,
         sum=stats.sum - stats.count[:, None] * move[None, :],
         second_moment=stats.second_moment - cross - cross.T + number * jnp.outer(move, move),
-        shift=stats.shift + move,
+        shift=shift,
     )
 
 

@@ -1,0 +1,175 @@
+"""Rows J: expectation maximisation of Joint Bayes against a loop over people, how it scales, and its statistics."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks.rows import Row, cost, speedup
+from jaxface import joint_bayes
+from jaxface.data import synthetic
+from jaxface.joint_bayes import em, posterior
+from jaxface.joint_bayes.stats import Rows
+
+_ITERATIONS = 20
+_PEOPLE, _IMAGES = 2000, 45911
+_SEED = 20260711
+
+
+class Problem(NamedTuple):
+    """Images of labelled people and where EM starts."""
+
+    x: np.ndarray  # [n, d]
+    ids: np.ndarray  # int32 [n]
+    start: joint_bayes.JointBayes
+
+
+def _problem(d: int, dtype: str, people: int = _PEOPLE, images: int = _IMAGES) -> Problem:
+    rng = np.random.default_rng(_SEED)
+    counts = 1 + rng.multinomial(images - people, rng.dirichlet(np.full(people, 4.0)))
+    truth = synthetic.gaussian_identities(rng, num_people=people, images_per_person=counts, dim=d)
+    x = np.asarray(truth.features, dtype)
+    start = joint_bayes.JointBayes(
+        mean=jnp.asarray(x.mean(axis=0)),
+        identity_cov=jnp.eye(d, dtype=dtype),
+        noise_cov=jnp.eye(d, dtype=dtype),
+    )
+    return Problem(x, truth.ids, start)
+
+
+def _ours(problem: Problem) -> Any:
+    """Statistics, grouping and all iterations."""
+    people = int(problem.ids.max()) + 1
+    stats = joint_bayes.collect(problem.x, problem.ids, num_identities=people, shift=problem.start.mean)
+    return joint_bayes.fit(stats, problem.start, num_iters=_ITERATIONS)[0]
+
+
+def _loop(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """The same EM as one would write it down: person by person, one inverse for each different number of images."""
+    centred = problem.x - np.asarray(problem.start.mean)
+    order = np.argsort(problem.ids, kind="stable")
+    people = np.split(centred[order], np.cumsum(np.bincount(problem.ids))[:-1])
+    d = centred.shape[1]
+    identity = noise = np.eye(d, dtype=centred.dtype)
+    for _ in range(_ITERATIONS):
+        gains: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        sum_identity, sum_noise = np.zeros_like(identity), np.zeros_like(noise)
+        for rows in people:
+            m = len(rows)
+            if m not in gains:
+                gain = np.linalg.solve(m * identity + noise, identity).T * m  # T_mu (T_mu + T_eps / m)^-1
+                gains[m] = gain, identity - gain @ identity
+            gain, spread = gains[m]
+            mu = gain @ rows.mean(axis=0)
+            eps = rows - mu
+            sum_identity += np.outer(mu, mu) + spread
+            sum_noise += eps.T @ eps + m * spread
+        identity, noise = sum_identity / len(people), sum_noise / len(centred)
+    return identity, noise
+
+
+def _same_model(problem: Problem, ours: Any, theirs: tuple[np.ndarray, np.ndarray]) -> str:
+    tolerance = 1e-8 if problem.x.dtype == np.float64 else 2e-2
+    worst = 0.0
+    for found, expected in zip((ours.identity_cov, ours.noise_cov), theirs, strict=True):
+        worst = max(worst, float(np.linalg.norm(found - expected) / np.linalg.norm(expected)))
+    assert worst < tolerance, f"covariances differ by {worst:.1e} of their norm"
+    return f"covariances after {_ITERATIONS} iterations, to {worst:.0e}"
+
+
+def _em_row(name: str, d: int, dtype: str, target: float) -> Row:
+    return Row(
+        name=name,
+        work=f"Joint Bayes EM, {_ITERATIONS} iterations, {_PEOPLE:,} people, {_IMAGES:,} images, d = {d}",
+        peer="NumPy loop over people, one inverse for each number of images",
+        dtype=dtype,
+        data=lambda: _problem(d, dtype),
+        ours=_ours,
+        theirs=_loop,
+        agree=_same_model,
+        target=speedup(at_least=target),
+        packages=("numpy",),
+        x64=dtype == "float64",
+    )
+
+
+def _rows_of(people: int, images: int) -> tuple[Rows, joint_bayes.JointBayes]:
+    """Statistics with at most 12 different numbers of images, so that grouping has something to group."""
+    rng = np.random.default_rng(_SEED)
+    each = images // people
+    counts = rng.integers(max(1, each - 5), each + 6, people)
+    truth = synthetic.gaussian_identities(rng, num_people=people, images_per_person=counts, dim=128)
+    x = np.asarray(truth.features, np.float32)
+    mean = jnp.asarray(x.mean(axis=0))
+    stats = joint_bayes.collect(x, truth.ids, num_identities=people, shift=mean)
+    eye = jnp.eye(128, dtype=jnp.float32)
+    return joint_bayes.group_by_count(stats), joint_bayes.JointBayes(mean=mean, identity_cov=eye, noise_cov=eye)
+
+
+def _iterations(problem: tuple[Rows, joint_bayes.JointBayes]) -> Any:
+    rows, start = problem
+    return em.fit_rows(rows, start, None, 0.0, num_iters=_ITERATIONS, tol=0.0, e_step=posterior.full, floor=1e-6)[0]
+
+
+def _both_finite(_: Any, ours: Any, theirs: Any) -> str:
+    assert all(bool(jnp.isfinite(model.noise_cov).all()) for model in (ours, theirs)), "a fit is not finite"
+    return "both fits are finite"
+
+
+def _growth_row(name: str, what: str, larger: tuple[int, int], smaller: tuple[int, int], target: float) -> Row:
+    return Row(
+        name=name,
+        work=f"{_ITERATIONS} iterations on the statistics of {larger[0]:,} people, {larger[1]:,} images, d = 128",
+        peer=f"itself, {what}: {smaller[0]:,} people, {smaller[1]:,} images",
+        dtype="float32",
+        data=lambda: (_rows_of(*larger), _rows_of(*smaller)),
+        ours=lambda problems: _iterations(problems[0]),
+        theirs=lambda problems: _iterations(problems[1]),
+        agree=_both_finite,
+        target=cost(at_most=target),
+    )
+
+
+def _statistics_data() -> tuple[jax.Array, jax.Array, jax.Array]:
+    rng = np.random.default_rng(_SEED)
+    x = jnp.asarray(rng.normal(size=(105_000, 400)).astype(np.float32))
+    return x, jnp.asarray(rng.integers(0, 5000, len(x)).astype(np.int32)), jnp.zeros(400, jnp.float32)
+
+
+@jax.jit
+def _collected(data: tuple[jax.Array, jax.Array, jax.Array]) -> joint_bayes.Stats:
+    x, ids, shift = data
+    return joint_bayes.collect(x, ids, num_identities=5000, shift=shift)
+
+
+@jax.jit
+def _product(data: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
+    return data[0].T @ data[0]
+
+
+def _same_moment(_: Any, ours: joint_bayes.Stats, theirs: jax.Array) -> str:
+    worst = float(jnp.abs(ours.second_moment - theirs).max() / jnp.abs(theirs).max())
+    assert worst < 1e-5, f"second moments differ by {worst:.1e}"
+    return f"second moment, to {worst:.0e}"
+
+
+ROWS = (
+    _em_row("J1.f64", 128, "float64", 25.0),
+    _em_row("J1.f32", 128, "float32", 50.0),
+    _em_row("J2.f64", 400, "float64", 30.0),
+    _em_row("J2.f32", 400, "float32", 70.0),
+    _growth_row("J3.images", "with an eighth of the images", (2000, 8 * 46000), (2000, 46000), 1.1),
+    _growth_row("J3.people", "with an eighth of the people", (8 * 2500, 8 * 57500), (2500, 57500), 1.3),
+    Row(
+        name="J4",
+        work="statistics of 105,000 images, d = 400, 5,000 people",
+        peer="one GEMM X'X in JAX",
+        dtype="float32",
+        data=_statistics_data,
+        ours=_collected,
+        theirs=_product,
+        agree=_same_moment,
+        target=cost(at_most=2.0),
+    ),
+)

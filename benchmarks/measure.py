@@ -1,0 +1,199 @@
+"""Measuring one row: agreement first, then both sides in turn, each with its own thread settings.
+
+Our side runs with one BLAS thread, for XLA brings its own threads and OpenBLAS's fight with them; the peer runs with
+BLAS on every core. Garbage is collected before each timing, and the clock waits for JAX results.
+"""
+
+import dataclasses
+import datetime
+import gc
+import importlib.metadata
+import os
+import pathlib
+import platform
+import re
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import threadpoolctl
+
+import jaxface
+from benchmarks.rows import Row, Timed
+
+# OpenBLAS threads go on spinning for some milliseconds after their work, which would slow the side that comes next.
+_PAUSE = 0.05
+_PACKAGES = ("jax", "jaxlib", "numpy")
+
+
+class Measured(NamedTuple):
+    """A quantity beside time, with its limit."""
+
+    what: str
+    unit: str
+    value: float
+    at_most: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Setting:
+    """Where and when a row ran."""
+
+    date: str
+    cpu: str
+    cores: int
+    our_blas_threads: int
+    their_blas_threads: int
+    load: float  # runnable processes on average, in the minute before the row
+    versions: dict[str, str]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Result:
+    """All that is known of a row after it ran."""
+
+    name: str
+    work: str
+    peer: str
+    dtype: str
+    kind: str
+    target: float | None
+    setting: Setting
+    ours: list[float] = dataclasses.field(default_factory=list)  # seconds of each repeat
+    theirs: list[float] = dataclasses.field(default_factory=list)  # of the same repeats; empty without a peer
+    compile: float | None = None  # first call less the median of the warm ones, where there is something to compile
+    agreement: str = ""
+    quantities: list[Measured] = dataclasses.field(default_factory=list)
+    error: str = ""  # why there is no valid figure
+    peer_error: str = ""  # why the peer did not run
+
+
+class Started(NamedTuple):
+    """A row after the first call of both sides."""
+
+    data: Any
+    first_call: float | None  # seconds of our side; None when it takes its own time
+    agreement: str
+    peer_error: str
+
+
+def run(row: Row, *, repeats: int) -> Result:
+    """Measures a row; an exception of either side is kept in the result."""
+    result = Result(
+        name=row.name,
+        work=row.work,
+        peer=row.peer,
+        dtype=row.dtype,
+        kind=row.target.kind.value,
+        target=row.target.value,
+        setting=current_setting(row),
+    )
+    try:
+        with jax.enable_x64(row.x64):
+            started = start(row)
+            ours, theirs = interleaved(row, started, repeats)
+            quantities = [Measured(q.what, q.unit, q.measure(started.data), q.at_most) for q in row.quantities]
+    except Exception as error:
+        return dataclasses.replace(result, error=in_words(error))
+    return dataclasses.replace(
+        result,
+        ours=ours,
+        theirs=theirs,
+        compile=None if started.first_call is None else max(0.0, started.first_call - statistics.median(ours)),
+        agreement=started.agreement,
+        quantities=quantities,
+        peer_error=started.peer_error,
+    )
+
+
+def check(row: Row) -> str:
+    """Calls each side once and says what agrees; raises when they disagree or our side fails."""
+    with jax.enable_x64(row.x64):
+        started = start(row)
+    return started.agreement or f"the peer did not run: {started.peer_error}"
+
+
+def start(row: Row) -> Started:
+    """Makes the data and calls each side once, from an empty compilation cache; raises when they disagree."""
+    data = row.data()
+    jax.clear_caches()
+    ours, seconds, own_clock = _clocked(row.ours, data, blas_threads=1)
+    first_call = None if own_clock else seconds
+    try:
+        theirs, _, _ = _clocked(row.theirs, data, blas_threads=num_cores())
+    except Exception as error:
+        return Started(data, first_call, "", in_words(error))
+    return Started(data, first_call, row.agree(data, ours, theirs), "")
+
+
+def interleaved(row: Row, started: Started, repeats: int) -> tuple[list[float], list[float]]:
+    """Seconds of both sides, measured in turn; the side that goes first changes with every repeat."""
+    sides: list[tuple[Callable[[Any], Any], int, list[float]]] = [(row.ours, 1, [])]
+    if not started.peer_error:
+        sides.append((row.theirs, num_cores(), []))
+    for repeat in range(repeats):
+        for side, threads, seconds in sides if repeat % 2 == 0 else reversed(sides):
+            seconds.append(_clocked(side, started.data, blas_threads=threads)[1])
+    return sides[0][2], sides[1][2] if len(sides) > 1 else []
+
+
+def _clocked(side: Callable[[Any], Any], data: Any, *, blas_threads: int) -> tuple[Any, float, bool]:
+    """Result and seconds of one call, and whether the side took its own time."""
+    gc.collect()
+    time.sleep(_PAUSE)
+    with threadpoolctl.threadpool_limits(blas_threads, user_api="blas"):
+        begin = time.perf_counter()
+        result = jax.block_until_ready(side(data))
+        seconds = time.perf_counter() - begin
+    if isinstance(result, Timed):
+        return result.result, result.seconds, True
+    return result, seconds, False
+
+
+def current_setting(row: Row) -> Setting:
+    """The machine and the versions, without anything that tells whose machine it is."""
+    versions = {"python": platform.python_version(), "jaxface": jaxface.__version__}
+    for package in (*_PACKAGES, *row.packages):
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            versions[package] = "not installed"
+    return Setting(
+        date=datetime.date.today().isoformat(),
+        cpu=cpu_model(),
+        cores=num_cores(),
+        our_blas_threads=_blas_threads(1),
+        their_blas_threads=_blas_threads(num_cores()),
+        load=round(os.getloadavg()[0], 1),
+        versions=versions,
+    )
+
+
+def num_cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def cpu_model() -> str:
+    """The processor's own name."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _blas_threads(limit: int) -> int:
+    """Threads BLAS really uses under a limit."""
+    with threadpoolctl.threadpool_limits(limit, user_api="blas"):
+        pools = [pool for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
+    return max((pool["num_threads"] for pool in pools), default=limit)
+
+
+def in_words(error: Exception) -> str:
+    """Kind and first line of an error, with the folders of paths left out."""
+    text = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {re.sub(r'(?:/[^/ ]+)+/', '.../', text)}"

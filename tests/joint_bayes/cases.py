@@ -1,0 +1,163 @@
+"""The transformation table of `jaxface.joint_bayes`."""
+
+import jax
+import numpy as np
+
+from jaxface.joint_bayes import em, model, objectives, posterior, stats, transfer
+from jaxface.joint_bayes.llr import (
+    ScoringBasis,
+    choose_rank,
+    diagonalize,
+    llr,
+    llr_matrix,
+    low_rank,
+    project,
+    quadratic_form,
+    score_projections,
+    set_llr,
+    set_llr_matrix,
+    truncation_bounds,
+)
+from jaxface.joint_bayes.model import JointBayes
+from jaxface.joint_bayes.posterior import Moments
+from jaxface.joint_bayes.stats import Rows, Stats
+from tests.joint_bayes.draws import spd
+from tests.transformations import Case
+
+D = 3
+COUNTS = np.array([2.0, 1.0, 3.0, 0.0, 2.0])
+IDS = np.array([0, 0, 1, 2, 2, 2, 4, -1], np.int32)
+EVERYONE = np.arange(8, dtype=np.int32) // 3  # three people
+WEIGHTS = np.array([0.2, 0.7])
+# Keyword arguments are no arguments of the test: float32 leaves the type of the others alone.
+PRIOR = JointBayes(
+    mean=np.zeros(D, np.float32),
+    identity_cov=np.diag(np.array([3, 2, 1], np.float32)),
+    noise_cov=np.diag(np.array([1, 1, 2], np.float32)),
+)
+
+
+def a_model(rng):
+    return JointBayes(mean=rng.normal(size=D), identity_cov=spd(rng), noise_cov=spd(rng) + np.eye(D))
+
+
+def free_parameters(rng):
+    return model.FreeJointBayes(
+        mean=rng.normal(size=D), identity_root=rng.normal(size=(D, 2)), noise_root=rng.normal(size=(D, D))
+    )
+
+
+def images(rng):
+    return rng.normal(size=(8, D))
+
+
+def sums(rng):
+    """Statistics of five people, one of them absent."""
+    groups = [rng.normal(size=(int(m), D)) for m in COUNTS]
+    x = np.concatenate(groups)
+    return Stats(COUNTS, np.stack([g.sum(axis=0) for g in groups]), x.T @ x, np.zeros(D))
+
+
+def rows(rng):
+    return Rows(rng.normal(size=(5, D)), np.ones(5), COUNTS, COUNTS, np.sign(COUNTS), spd(rng), np.zeros(D))
+
+
+def path(rng):
+    return jax.tree.map(lambda *leaves: np.stack(leaves), a_model(rng), a_model(rng))
+
+
+def moments(rng):
+    return Moments(spd(rng), spd(rng), np.float64(4), np.float64(8))
+
+
+def basis(rng):
+    values = np.sort(rng.uniform(0.1, 2, size=D))[::-1].copy()
+    return ScoringBasis(mean=rng.normal(size=D), vectors=rng.normal(size=(D, D)), values=values)
+
+
+def hidden(rng):
+    return rng.normal(size=(4, D)), rng.normal(size=(8, D)), spd(rng) + np.eye(D), spd(rng) + np.eye(D)
+
+
+PAPER = {"prior": PRIOR, "strength": 0.5}
+SIZES = np.array([2.0, 1.0, 3.0, 2.0])
+HALF = np.float64(0.5)
+
+CASES = [
+    Case(model.free, lambda r: (a_model(r),), {"rank": 2}, factor=10),
+    Case(model.constrained, lambda r: (free_parameters(r),), grad=(0,)),
+    Case(
+        model.sample,
+        lambda r: (jax.random.key(int(r.integers(1000))), a_model(r)),
+        {"num_identities": 2, "num_images": 3},
+        factor=10,
+    ),
+    Case(stats.collect, lambda r: (images(r), IDS), {"num_identities": 5, "shift": np.ones(D, np.float32)}),
+    Case(stats.merge, lambda r: (sums(r), sums(r))),
+    Case(stats.recenter, lambda r: (sums(r),), variant="mean"),
+    Case(stats.recenter, lambda r: (sums(r), r.normal(size=D)), grad=(1,)),
+    Case(stats.within_scatter, lambda r: (sums(r),)),
+    Case(stats.by_person, lambda r: (sums(r),)),
+    Case(stats.about, lambda r: (rows(r), r.normal(size=D)), grad=(0, 1)),
+    Case(posterior.full, lambda r: (a_model(r), rows(r)), factor=10),
+    Case(posterior.approximate, lambda r: (a_model(r), rows(r)), factor=10),
+    Case(posterior.identity, lambda r: (a_model(r), r.normal(size=D), np.float64(2)), grad=(1,), factor=10),
+    Case(posterior.diagonal_basis, lambda r: (a_model(r),), factor=100),
+    Case(objectives.log_likelihood, lambda r: (a_model(r), sums(r)), grad=(0,), factor=10),
+    Case(
+        objectives.penalized_objective,
+        lambda r: (a_model(r), sums(r), a_model(r), HALF),
+        grad=(0, 3),
+        factor=10,
+    ),
+    Case(objectives.divergence, lambda r: (a_model(r), a_model(r), rows(r)), grad=(0, 1), factor=10),
+    Case(objectives.gaussian_divergence, lambda r: (spd(r), spd(r)), grad=(0, 1), factor=10),
+    Case(objectives.eq6, hidden, PAPER, grad=(0, 1, 2, 3), factor=10),
+    Case(objectives.eq11, lambda r: hidden(r)[:2], PAPER, grad=(0, 1), factor=10),
+    Case(objectives.eq19, lambda r: (*hidden(r), SIZES), PAPER, grad=(0, 1, 2, 3), factor=10),
+    Case(em.init, lambda r: (sums(r),), factor=10),
+    Case(em.m_step, lambda r: (moments(r), a_model(r), HALF), grad=(0, 1, 2)),
+    Case(
+        em.update,
+        lambda r: (a_model(r), rows(r), a_model(r), HALF),
+        {"e_step": posterior.full, "floor": 1e-6},
+        factor=10,
+    ),
+    Case(em.fit, lambda r: (sums(r), a_model(r)), {"prior": PRIOR, "weight": 0.3, "num_iters": 2}, factor=100),
+    Case(
+        em.fit_rows,
+        lambda r: (rows(r), a_model(r), a_model(r), HALF),
+        {"num_iters": 3, "tol": 1e-3, "e_step": posterior.approximate, "floor": 1e-6},
+        factor=100,
+    ),
+    Case(transfer.fit_path, lambda r: (sums(r), a_model(r), a_model(r), WEIGHTS), {"num_iters": 2}, factor=100),
+    Case(transfer.choose_weight, lambda r: (path(r), sums(r)), factor=10),
+    Case(
+        transfer.leave_one_out,
+        lambda r: (images(r), EVERYONE, a_model(r), WEIGHTS),
+        {"num_identities": 3, "num_iters": 2},
+        factor=100,
+    ),
+    Case(llr, lambda r: (a_model(r), r.normal(size=D), r.normal(size=D)), grad=(0, 1, 2), factor=10),
+    Case(quadratic_form, lambda r: (a_model(r),), grad=(0,), factor=10),
+    Case(low_rank, lambda r: (a_model(r),), {"rank": 2}, factor=100),
+    Case(truncation_bounds, lambda r: (a_model(r),), factor=10),
+    Case(diagonalize, lambda r: (a_model(r),), {"rank": 2}, factor=100),
+    Case(project, lambda r: (basis(r), r.normal(size=D)), grad=(0, 1)),
+    Case(
+        set_llr,
+        lambda r: (basis(r), r.normal(size=D), np.float64(3), r.normal(size=D), np.float64(2)),
+        grad=(0, 1, 3),
+    ),
+    Case(llr_matrix, lambda r: (basis(r), images(r), images(r)), grad=(0, 1, 2), factor=10),
+    Case(score_projections, lambda r: (basis(r), images(r), images(r)), grad=(0, 1, 2)),
+]
+
+EXEMPT = [
+    stats.dense_ids,  # any labels, on the host
+    stats.group_by_count,  # on the host in float64: how many rows depends on the counts
+    stats.rows_of,  # `group_by_count` or `by_person`, as the counts are known or not
+    em.check_problem,  # raises or returns nothing
+    choose_rank,  # a Python integer
+    set_llr_matrix,  # one program for each size that occurs: the sizes are looked at on the host
+]

@@ -1,0 +1,180 @@
+"""What degenerates and how it is reported: the approximate E-step, singular scatters, single images, bad sources."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxface.core.fitinfo import FitError, Status, all_finite, raise_if_failed
+from jaxface.joint_bayes import JointBayes, em, fit, log_likelihood, posterior
+from jaxface.joint_bayes.stats import Rows
+from tests.joint_bayes import draws
+from tests.reference import joint_bayes_reference as reference
+from tests.tolerances import assert_close
+
+
+def diagonal(identity):
+    identity = jnp.asarray(identity, float)
+    d = identity.shape[0]
+    return JointBayes(mean=jnp.zeros(d), identity_cov=jnp.diag(identity), noise_cov=jnp.eye(d))
+
+
+def test_four_directions_of_two_images():
+    """From the truth, 12 approximate steps lose the two weaker directions and a thousand nats; full EM keeps all."""
+    rng = np.random.default_rng(0)
+    tau = np.array([0.3, 0.6, 1.5, 4.0])
+    mu = rng.normal(size=(4000, 1, 4)) * np.sqrt(tau)
+    groups = list(mu + rng.normal(size=(4000, 2, 4)))
+    stats = draws.stats(groups, np.zeros(4))
+    truth, small = diagonal(tau), diagonal(np.full(4, 0.01))
+
+    full, _ = fit(stats, truth, num_iters=800)
+    np.testing.assert_allclose(np.diag(full.identity_cov), tau, atol=0.15)
+    np.testing.assert_allclose(np.diag(full.noise_cov), 1, atol=0.05)
+    assert_close((full.identity_cov, full.noise_cov), reference.balanced_ml(groups, np.zeros(4)), factor=100)
+
+    approximate, info = fit(stats, truth, num_iters=12, e_step=posterior.approximate)
+    np.testing.assert_allclose(np.diag(approximate.identity_cov), [0.0005, 0.001, 1.37, 4.0], atol=0.15)
+    assert np.diag(approximate.identity_cov)[:2].max() < 0.002
+    np.testing.assert_allclose(np.diag(approximate.noise_cov), [1.28, 1.61, 0.54, 0.51], atol=0.05)
+    lost = log_likelihood(full, stats) - log_likelihood(approximate, stats)
+    np.testing.assert_allclose(lost, 56358 - 54937, atol=60)
+    assert np.diff(info.objective).min() < -100  # it does not ascend the likelihood
+
+    collapsed, _ = fit(stats, small, num_iters=12, e_step=posterior.approximate)
+    assert np.diag(collapsed.identity_cov).max() < 1e-6
+    recovered, _ = fit(stats, small, num_iters=800)  # slow at first: T_mu has to grow from nothing
+    assert_close(recovered.identity_cov, full.identity_cov, factor=100)
+
+
+@pytest.mark.parametrize("m", [2, 3, 5, 10])
+def test_below_a_threshold_even_the_truth_collapses(m):
+    """A fixed point away from zero exists iff tau >= (3 m^2 - 4) / m^3, with population moments and T_eps = I."""
+    threshold = (3 * m**2 - 4) / m**3
+    tau = threshold * jnp.array([0.3, 0.9, 0.99, 1.01, 1.1, 4.0])
+    n, zero = 1000.0, jnp.zeros(6)
+    rows = Rows(
+        rows=jnp.diag(jnp.sqrt(n * (tau + 1 / m))),
+        row_unit=zero,
+        row_count=jnp.full(6, float(m)),
+        count=jnp.array([float(m)]),
+        num_people=jnp.array([n]),
+        within=n * (m - 1) * jnp.eye(6),
+        mean=zero,
+    )
+
+    def kept(scale):
+        fitted, _ = em.fit_rows(
+            rows, diagonal(scale * tau), None, 0.0, num_iters=2000, tol=0.0, e_step=posterior.approximate, floor=1e-6
+        )
+        return np.diag(fitted.identity_cov) / tau
+
+    assert kept(1.0)[:3].max() < 1e-6
+    assert kept(1.0)[3:].min() > 0.4
+    assert kept(0.01).max() < 1e-6  # and above it a small start still collapses
+
+
+def test_directions_are_mapped_as_the_recursion_says(rng):
+    """Balanced, per direction: `rho' = m^2 rho^2 B / (W (1 + m rho)^2 + B)` with `rho = T_mu / T_eps`."""
+    groups = list(rng.normal(size=(40, 3, 1)) + rng.normal(size=(40, 1, 1)))
+    stats = draws.stats(groups, np.zeros(1))
+    between = np.mean([images.mean() ** 2 for images in groups])
+    within = np.mean([images.var() for images in groups])
+    fitted, _ = fit(stats, diagonal([0.7]), num_iters=1, e_step=posterior.approximate)
+    expected = 9 * 0.49 * between / (within * (1 + 2.1) ** 2 + between)
+    assert_close(fitted.identity_cov / fitted.noise_cov, np.full((1, 1), expected))
+
+
+# Three people with two images in five dimensions: what a hundred steps do to them is one program.
+def six_images(rng, dtype=np.float64):
+    return list(rng.normal(size=(3, 2, 5)).astype(dtype))
+
+
+@pytest.mark.parametrize(("num_iters", "dtype"), [(3, np.float64), (100, np.float64), (100, np.float32)])
+def test_fewer_directions_within_than_dimensions_is_rank_deficient(num_iters, dtype, rng):
+    """k - n = 3 < d = 5: said from the start, and T_eps reaches its floor in the end."""
+    stats = draws.stats(six_images(rng, dtype), np.zeros(5))
+    fitted, info = fit(stats, draws.start(stats), num_iters=num_iters)
+    assert int(info.status) == Status.RANK_DEFICIENT
+    assert all_finite(fitted)
+    assert (float(info.jitter) > 0) == (num_iters == 100)
+    with pytest.raises(FitError, match="RANK_DEFICIENT"):
+        raise_if_failed(info)
+
+
+def test_without_a_floor_the_likelihood_is_unbounded(rng):
+    groups = six_images(rng)
+    null = np.linalg.svd(np.stack([a[0] - a[1] for a in groups]))[2][3:]
+    values = [
+        reference.log_likelihood(
+            JointBayes(mean=np.zeros(5), identity_cov=np.eye(5), noise_cov=np.eye(5) - (1 - t) * null.T @ null), groups
+        )
+        for t in (1, 1e-2, 1e-4, 1e-6)
+    ]
+    assert np.diff(values).min() > 10
+
+
+@pytest.mark.parametrize(
+    ("dtype", "e_step"),
+    [(np.float64, posterior.full), (np.float32, posterior.full), (np.float64, posterior.approximate)],
+)
+def test_duplicates_are_rank_deficient_and_finite(dtype, e_step, rng):
+    """Nobody's images differ: T_eps goes to zero as a whole, and a floor relative to itself would go with it."""
+    groups = [np.repeat(images[:1], 2, axis=0) for images in six_images(rng, dtype)]
+    stats = draws.stats(groups, np.zeros(5))
+    fitted, info = fit(stats, draws.start(stats), num_iters=100, e_step=e_step)
+    assert int(info.status) == Status.RANK_DEFICIENT
+    assert float(info.jitter) > 0
+    assert all_finite(fitted)
+    assert np.isfinite(info.objective).all()
+
+
+def test_constant_images_are_not_psd():
+    stats = draws.stats(list(np.ones((3, 2, 5))), np.zeros(5))
+    _, info = fit(stats, draws.start(stats), num_iters=3)
+    assert int(info.status) == Status.NOT_PSD
+
+
+def test_one_image_a_person_identifies_the_sum_only(rng):
+    model, prior = draws.joint_bayes(rng), draws.joint_bayes(rng)
+    groups = draws.people(rng, model, (1,) * 13)
+    stats = draws.stats(groups, np.asarray(model.mean))
+    first = draws.start(stats)
+    _, info = fit(stats, first, prior=prior, weight=0.0, num_iters=draws.NUM_ITERS)
+    assert int(info.status) == Status.UNIDENTIFIED
+    with pytest.raises(FitError, match="nobody has two images"):
+        raise_if_failed(info)
+    swapped = JointBayes(mean=model.mean, identity_cov=model.noise_cov, noise_cov=model.identity_cov)
+    assert_close(log_likelihood(swapped, stats), log_likelihood(model, stats), factor=10)
+
+    with_prior, info = fit(stats, first, prior=prior, weight=0.5, num_iters=draws.NUM_ITERS)
+    assert int(info.status) == Status.OK
+    assert np.diff(info.objective).min() > -1e-9
+    assert all_finite(with_prior)
+    assert np.linalg.eigvalsh(with_prior.noise_cov)[0] > 0
+
+
+def test_one_image_a_person_among_others_is_welcome(rng):
+    model = draws.joint_bayes(rng)
+    stats = draws.stats(draws.people(rng, model), np.zeros(3))
+    assert int(fit(stats, model, prior=model, weight=0.0, num_iters=draws.NUM_ITERS)[1].status) == Status.OK
+
+
+def test_a_source_must_have_positive_definite_noise(rng):
+    model = draws.joint_bayes(rng)
+    stats = draws.stats(draws.people(rng, model), np.zeros(3))
+    for cov in [jnp.diag(jnp.asarray([1.0, 2, 0]))] + [jnp.asarray(draws.spd(rng, rank=2)) for _ in range(5)]:
+        singular = JointBayes(mean=model.mean, identity_cov=model.identity_cov, noise_cov=cov)
+        for weight in (0.5, 1.0):
+            fitted, info = fit(stats, model, prior=singular, weight=weight, num_iters=draws.NUM_ITERS)
+            assert int(info.status) == Status.NOT_PSD
+            assert all_finite(fitted)
+        assert int(fit(stats, singular, prior=model, weight=0.5, num_iters=draws.NUM_ITERS)[1].status) == Status.NOT_PSD
+
+
+def test_a_member_of_a_batch_fails_alone(rng):
+    groups = draws.people(rng, draws.joint_bayes(rng), (2,) * 13)
+    stats = [draws.stats(g, np.zeros(3)) for g in (groups, [np.repeat(images[:1], 2, axis=0) for images in groups])]
+    batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *stats)
+    _, info = jax.vmap(lambda s: fit(s, draws.start(s), num_iters=3))(batch)
+    assert [Status(int(s)) for s in info.status] == [Status.OK, Status.RANK_DEFICIENT]

@@ -1,0 +1,150 @@
+"""Each message once: what came, what was expected, what to do."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxface.joint_bayes import (
+    JointBayes,
+    Stats,
+    choose_rank,
+    collect,
+    diagonalize,
+    fit,
+    fit_path,
+    free,
+    group_by_count,
+    init,
+    leave_one_out,
+    llr_matrix,
+    merge,
+    recenter,
+    sample,
+    set_llr_matrix,
+)
+from tests.joint_bayes import draws
+
+
+def stats(d=2, people=3):
+    rng = np.random.default_rng(0)
+    ids = np.arange(2 * people, dtype=np.int32) // 2
+    return draws.collected(rng.normal(size=(2 * people, d)), ids, np.zeros(d), num_identities=people)
+
+
+def model(d=2):
+    return JointBayes(mean=jnp.zeros(d), identity_cov=jnp.eye(d), noise_cov=jnp.eye(d))
+
+
+X, IDS, SHIFT = np.zeros((4, 2)), np.array([0, 0, 1, 1], np.int32), np.zeros(2)
+
+CASES = {
+    "NaN features": (
+        lambda: collect(np.full((4, 2), np.nan), IDS, num_identities=2, shift=SHIFT),
+        r"x must be finite; 8 of 8 values are NaN or infinite, the first at index \(0, 0\)",
+    ),
+    "integer features": (
+        lambda: collect(X.astype(int), IDS, num_identities=2, shift=SHIFT),
+        "x must be a floating point array; got dtype int64",
+    ),
+    "a shift of another dimension": (
+        lambda: collect(X, IDS, num_identities=2, shift=np.zeros(3)),
+        r"shift must have shape \[d\] with d = 2; got shape \(3,\) \(d = 2 comes from x\)",
+    ),
+    "ids that are not dense": (
+        lambda: collect(X, IDS + 3, num_identities=2, shift=SHIFT),
+        r"ids must be in \[0, 2\) or -1 for padding; got values from 3 to 4",
+    ),
+    "names for ids": (
+        lambda: collect(X, np.zeros(4), num_identities=2, shift=SHIFT),
+        "ids must be dense integers; got dtype float64",
+    ),
+    "blocks about different shifts": (
+        lambda: merge(stats(), recenter(stats(), np.ones(2))),
+        "a and b must be collected about the same shift; recenter one of them",
+    ),
+    "blocks of different people": (lambda: merge(stats(), stats(people=4)), r"b must have shape \[c, d\] with c = 3"),
+    "no images": (
+        lambda: group_by_count(Stats(jnp.zeros(3), jnp.zeros((3, 2)), jnp.zeros((2, 2)), jnp.zeros(2))),
+        "stats must hold at least one image; every count is zero",
+    ),
+    "a start of another dimension": (
+        lambda: fit(stats(), model(3), num_iters=1),
+        r"init_mean must have shape \[d\] with d = 2; got shape \(3,\)",
+    ),
+    "a source of another dimension": (
+        lambda: fit(stats(), model(), prior=model(3), weight=0.5, num_iters=1),
+        r"prior_mean must have shape \[d\] with d = 2; got shape \(3,\)",
+    ),
+    "one person": (
+        lambda: fit(stats(people=1), model(), num_iters=1),
+        "stats must hold images of at least two people; got 1",
+    ),
+    "nobody": (
+        lambda: fit(Stats(jnp.zeros(3), jnp.zeros((3, 2)), jnp.zeros((2, 2)), jnp.zeros(2)), model(), num_iters=1),
+        "stats must hold images of at least two people; got 0",
+    ),
+    "w above one": (
+        lambda: fit(stats(), model(), prior=model(), weight=1.5, num_iters=1),
+        r"weight must lie in \[0, 1\]; got 1.5",
+    ),
+    "a weight without a prior": (
+        lambda: fit(stats(), model(), weight=0.5, num_iters=1),
+        "weight must be 0 without a prior; got 0.5. Give the source model as prior",
+    ),
+    "no floor": (lambda: fit(stats(), model(), num_iters=1, floor=0.0), r"floor must lie in \(0, inf\); got 0.0"),
+    "no iterations": (lambda: fit(stats(), model(), num_iters=0), "num_iters must be at least 1; got 0"),
+    "no ridge": (lambda: init(stats(), ridge=0.0), r"ridge must lie in \(0, inf\); got 0.0"),
+    "a path outside the interval": (
+        lambda: fit_path(stats(), model(), model(), np.array([0.0, -1.0, 2.0]), num_iters=1),
+        r"weights must lie in \[0, 1\]; got 2 values outside, the first -1.0",
+    ),
+    "one weight for a path": (
+        lambda: fit_path(stats(), model(), model(), np.asarray(0.5), num_iters=1),
+        r"weights must have shape \[p\]; got shape \(\)",
+    ),
+    "nobody left": (
+        lambda: leave_one_out(X, 0 * IDS, model(), np.array([0.5]), num_identities=1, num_iters=1),
+        r"num_identities must be at least 2 \(one person must remain\); got 1",
+    ),
+    "an old key": (
+        lambda: sample(np.zeros(2, np.uint32), model(), num_identities=1, num_images=1),
+        "key must be a typed PRNG key",
+    ),
+    "a rank above the dimension": (
+        lambda: diagonalize(model(), rank=3),
+        r"rank must be at most 2 \(the dimension\); got 3",
+    ),
+    "free parameters without a direction": (lambda: free(model(), rank=0), "rank must be at least 1; got 0"),
+    "a tolerance of zero": (
+        lambda: choose_rank(model(), tolerance=0.0),
+        r"tolerance must lie in \(0, inf\); got 0.0",
+    ),
+    "probes of another dimension": (
+        lambda: llr_matrix(diagonalize(model()), X, np.zeros((4, 3))),
+        r"probes must have shape \[q, d\] with d = 2; got shape \(4, 3\)",
+    ),
+    "sums of another rank": (
+        lambda: set_llr_matrix(diagonalize(model()), X, np.ones(4), np.zeros((4, 3)), np.ones(4)),
+        r"sum_b must have shape \[q, r\] with r = 2; got shape \(4, 3\)",
+    ),
+    "an empty set": (
+        lambda: set_llr_matrix(diagonalize(model()), X, np.array([1, 0, 1, 1]), X, np.ones(4)),
+        "count_a and count_b must be at least 1: an empty set has no score",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CASES)
+def test_message(what):
+    call, message = CASES[what]
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("field", ["identity_cov", "noise_cov"])
+@pytest.mark.parametrize("role", ["init", "prior"])
+def test_covariances_of_another_dimension(role, field):
+    wrong = JointBayes(**(vars(model()) | {field: jnp.eye(3)}))
+    given = {"prior": wrong, "weight": 0.5} if role == "prior" else {}
+    with pytest.raises(ValueError, match=rf"{role}_{field} must have shape \[d, d\] with d = 2; got shape \(3, 3\)"):
+        fit(stats(), wrong if role == "init" else model(), num_iters=1, **given)
