@@ -137,7 +137,7 @@ def _against_people(config: ConfigDict, arrays: Mapping[str, np.ndarray]) -> Sec
             lines.append(Curve(method, sizes, mean, low, high) if m == _TRANSFER else Curve(method, sizes, mean))
         figure = figures.curves(
             lines, x_label="target people", y_label=f"{measure} %" if measure == "EER" else f"{measure}, bits",
-            title=measure,
+            title=measure, log_y=measure == "raw Cllr",
         )  # fmt: skip
         pictures.append(Picture(f"{file}.svg", figures.to_svg(figure), "Band: 95 % interval of transfer over splits."))
     sheet = figures.image_grid(arrays["pictures"], row_labels=("source", "target"), title="The two domains")

@@ -5,7 +5,9 @@ Three forms of one number:
 - `quadratic_form` and `low_rank`: the matrices A and B of (13) and thin factors of them;
 - `ScoringBasis`: the diagonal basis, for matrices of scores and for sets; differentiable in x only.
 
-In float32 the last two lose by cancellation: 1e-4 relative at condition number 1e3 of T_eps, 0.1 nat at 1e5.
+In float32 every form loses about eps times the condition number of T_eps, unless its scales lie along the axes: below
+1e-4 relative at 1e3, 0.01 nat on scores of 10 at 1e5, `quadratic_form` most. A basis that is made in float64 and cast
+to float32 keeps 1e-4 nat.
 """
 
 import math
