@@ -6,11 +6,11 @@ import pathlib
 import sys
 from collections.abc import Sequence
 
-from benchmarks import foundation, measure, report, rows
+from benchmarks import foundation, joint_bayes, measure, report, rows
 from benchmarks.rows import Row
 
 # One module of rows a line; a new file of rows is added here.
-GROUPS = (foundation,)
+GROUPS = (foundation, joint_bayes)
 
 ROWS: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 FEWEST_REPEATS = 7

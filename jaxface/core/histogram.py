@@ -5,7 +5,9 @@ by identity first: genuine pairs then live in few tiles near the diagonal, which
 at little cost. That range is where a ROC changes: below it every genuine pair is accepted, above it none.
 """
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,9 +19,10 @@ from jaxface.core import checks
 
 Score = Callable[[Any, jax.Array, jax.Array], jax.Array]  # (params, a [t, d], b [t, d]) -> [t, t]
 
-TILE = 1024
+TILE = 512  # 1 MB of float32 scores: they stay in a cache of the CPU until they are counted
+_LANES = 4
 # Counts are int32 on the device and move to int64 on the host before they could overflow.
-_TILES_A_CALL = 1024
+_SCORES_A_CALL = 2**30
 
 
 class ScoreCounts(NamedTuple):
@@ -137,10 +140,21 @@ def _count(
     if not span[0] < span[1]:
         raise ValueError(f"span must be increasing; got {span}.")
     total = np.zeros((2, num_bins + 2), np.int64)
-    for start in range(0, len(pairs), _TILES_A_CALL):
-        part = pairs[start : start + _TILES_A_CALL]
-        counts = _tile_counts(score, *arrays, part, jnp.asarray(span), num_bins=num_bins, tile=tile, once=once)
-        total += np.asarray(counts, np.int64)
+    edges = jnp.asarray(span)
+    x64 = bool(jax.config.jax_enable_x64)
+
+    def count(part: np.ndarray) -> np.ndarray:
+        with jax.enable_x64(x64):  # a setting of a thread
+            counts = _tile_counts(score, *arrays, part, edges, num_bins=num_bins, tile=tile, once=once)
+            return np.asarray(counts, np.int64)
+
+    # XLA runs the body of a loop on one core of a CPU, so each core gets calls of its own, all of one length.
+    workers = min(os.cpu_count() or 1, len(pairs))
+    size = min(max(1, _SCORES_A_CALL // tile**2), -(-len(pairs) // workers))
+    padded = np.concatenate([pairs, np.full((-len(pairs) % size, 2), -1, np.int32)])
+    with ThreadPoolExecutor(workers) as pool:
+        for counts in pool.map(count, padded.reshape(-1, size, 2)):
+            total += counts
     return ScoreCounts(np.linspace(*span, num_bins + 1), genuine=total[1], impostor=total[0])
 
 
@@ -155,7 +169,7 @@ def _scored(
     params, left, left_ids, right, right_ids = arrays
     scores = score(params, _tile(left, pair[0], tile), _tile(right, pair[1], tile))
     row_ids, column_ids = _tile(left_ids, pair[0], tile), _tile(right_ids, pair[1], tile)
-    counted = (row_ids >= 0)[:, None] & (column_ids >= 0)[None, :]
+    counted = (row_ids >= 0)[:, None] & (column_ids >= 0)[None, :] & (pair[0] >= 0)  # a pair of -1 is padding
     if once:
         place = jnp.arange(tile, dtype=jnp.int32)
         counted &= (pair[0] * tile + place)[:, None] < (pair[1] * tile + place)[None, :]
@@ -180,16 +194,33 @@ def _genuine_range(score: Score, *arrays: Any, tile: int, once: bool) -> tuple[j
 
 @partial(jax.jit, static_argnames=("score", "num_bins", "tile", "once"))
 def _tile_counts(score: Score, *arrays: Any, num_bins: int, tile: int, once: bool) -> jax.Array:
-    *rows, pairs, span = arrays
+    params, left, left_ids, right, right_ids, pairs, span = arrays
+    rows = (params, left, left_ids, right, right_ids)
     width = num_bins + 2
+    # Most impostor scores fall into one bin, below the genuine ones. Neighbours count in lanes of their own, for a
+    # processor waits when it adds to the same place twice in a row.
+    lane = (jnp.arange(tile, dtype=jnp.int32) % _LANES) * (2 * width + 1)
 
-    def body(total: jax.Array, pair: jax.Array) -> tuple[jax.Array, None]:
-        scores, same, counted = _scored(score, tuple(rows), pair, tile, once)
+    def bins_of(scores: jax.Array) -> jax.Array:
         low, high = span.astype(scores.dtype)
         place = jnp.floor((scores - low) * (num_bins / (high - low)))
-        bins = jnp.clip(place, -1, num_bins).astype(jnp.int32) + 1 + width * same
-        bins = jnp.where(counted, bins, 2 * width)
+        return jnp.clip(place, -1, num_bins).astype(jnp.int32) + 1
+
+    def mixed(pair: jax.Array) -> jax.Array:
+        scores, same, counted = _scored(score, rows, pair, tile, once)
+        return jnp.where(counted, bins_of(scores) + width * same, 2 * width) + lane[None, :]
+
+    def impostors(pair: jax.Array) -> jax.Array:
+        return bins_of(score(params, _tile(left, pair[0], tile), _tile(right, pair[1], tile))) + lane[None, :]
+
+    def body(total: jax.Array, pair: jax.Array) -> tuple[jax.Array, None]:
+        row_ids, column_ids = _tile(left_ids, pair[0], tile), _tile(right_ids, pair[1], tile)
+        apart = (row_ids.max() < column_ids.min()) | (column_ids.max() < row_ids.min())
+        apart &= (jnp.minimum(row_ids.min(), column_ids.min()) >= 0) & (pair[0] >= 0)
+        # Two branches skip the masks of most tiles, and make XLA compute a tile of bins before it counts them: fused
+        # into the counting they would be made one at a time, without vector instructions.
+        bins = jax.lax.cond(apart, impostors, mixed, pair)
         return total.at[bins.ravel()].add(1, mode="promise_in_bounds"), None
 
-    total = jax.lax.scan(body, jnp.zeros(2 * width + 1, jnp.int32), pairs)[0]
-    return total[:-1].reshape(2, width)
+    total = jax.lax.scan(body, jnp.zeros(_LANES * (2 * width + 1), jnp.int32), pairs)[0]
+    return total.reshape(_LANES, 2 * width + 1)[:, :-1].sum(axis=0).reshape(2, width)

@@ -60,7 +60,7 @@ def test_parts_with_one_span_add_to_the_whole(rng):
 def test_counts_move_to_the_host_before_they_overflow(rng, monkeypatch):
     x, ids = rng.normal(size=(40, 3)), np.arange(40) // 4
     whole = histogram.count_all_pairs(inner, jnp.asarray(1.0), x, ids, tile=4, num_bins=8)
-    monkeypatch.setattr(histogram, "_TILES_A_CALL", 7)
+    monkeypatch.setattr(histogram, "_SCORES_A_CALL", 7 * 4**2)
     assert_close(histogram.count_all_pairs(inner, jnp.asarray(1.0), x, ids, tile=4, num_bins=8), whole)
     assert whole.genuine.dtype == np.int64
 
