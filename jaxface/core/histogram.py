@@ -141,7 +141,7 @@ def _count(
         raise ValueError(f"span must be increasing; got {span}.")
     total = np.zeros((2, num_bins + 2), np.int64)
     edges = jnp.asarray(span)
-    x64 = bool(jax.config.jax_enable_x64)
+    x64 = bool(jax.config.read("jax_enable_x64"))
 
     def count(part: np.ndarray) -> np.ndarray:
         with jax.enable_x64(x64):  # a setting of a thread
