@@ -6,6 +6,7 @@ After `collect` the cost of an iteration does not depend on the number of images
 depend on the number of people either, once there are more of them than dimensions times different counts.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -57,9 +58,10 @@ def collect(x: ArrayLike, ids: ArrayLike, *, num_identities: int, shift: ArrayLi
     checks.floating(x=x, shift=shift)
     checks.finite(x=x)
     checks.dense_labels("ids", ids, num_identities, padding=True)
-    return _collect(jnp.asarray(x), jnp.asarray(ids), jnp.asarray(shift), num_identities)
+    return _collect(jnp.asarray(x), jnp.asarray(ids), jnp.asarray(shift), num_identities=num_identities)
 
 
+@partial(jax.jit, static_argnames="num_identities")
 def _collect(x: jax.Array, ids: jax.Array, shift: jax.Array, num_identities: int) -> Stats:
     kept = ids >= 0
     centred = jnp.where(kept[:, None], x - shift[None, :], 0)
