@@ -192,7 +192,7 @@ def check_problem(stats: Stats, init: JointBayes, prior: JointBayes | None, weig
     checks.shapes(**arguments)
     if checks.is_concrete(stats.count) and (present := int((np.asarray(stats.count) > 0).sum())) < 2:
         raise ValueError(f"stats must hold images of at least two people; got {present}. An identity needs others.")
-    if prior is None and checks.is_concrete(weight) and bool(jnp.any(jnp.asarray(weight) != 0)):
+    if prior is None and checks.is_concrete(weight) and bool(np.any(np.asarray(weight) != 0)):
         raise ValueError(f"weight must be 0 without a prior; got {weight}. Give the source model as prior.")
 
 

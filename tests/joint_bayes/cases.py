@@ -124,6 +124,7 @@ CASES = [
         factor=10,
     ),
     Case(em.fit, lambda r: (sums(r), a_model(r)), {"prior": PRIOR, "weight": 0.3, "num_iters": 2}, factor=100),
+    Case(em.fit, lambda r: (sums(r), a_model(r)), {"num_iters": 2}, factor=100, variant="without a prior"),
     Case(
         em.fit_rows,
         lambda r: (rows(r), a_model(r), a_model(r), HALF),
