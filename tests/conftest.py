@@ -5,6 +5,7 @@ import pathlib
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("NPROC", "16")  # see jaxface.runtime.environment.widen_thread_pool
 
 import jax
 import numpy as np

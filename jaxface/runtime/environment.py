@@ -22,8 +22,18 @@ def configure(*, x64: bool) -> None:
     """
     jax.config.update("jax_enable_x64", x64)
     jax.config.update("jax_default_matmul_precision", "highest")
+    widen_thread_pool()
     limit_blas_threads()
     use_compilation_cache()
+
+
+def widen_thread_pool() -> None:
+    """Gives XLA's CPU pool 16 threads; call it before the first array, for the pool is made then.
+
+    A batched LAPACK call (a vmapped Cholesky) waits inside the pool for parts of itself that are queued in the same
+    pool. Several independent ones fill a pool of two threads and wait for ever; seen with jaxlib 0.10.2 on two cores.
+    """
+    os.environ.setdefault("NPROC", "16")
 
 
 def limit_blas_threads() -> None:

@@ -82,14 +82,13 @@ def test_leave_one_out_equals_a_plain_loop(rng):
 def test_transfer_beats_source_and_target_alone_on_little_data():
     """What the prior is for: held-out likelihood peaks inside (0, 1) when the source is near but wrong."""
     rng = np.random.default_rng(3)
-    target = draws.joint_bayes(rng, d=6)
-    off = draws.joint_bayes(rng, d=6)
+    target, off = draws.joint_bayes(rng), draws.joint_bayes(rng)
     source = JointBayes(
         mean=target.mean,
         identity_cov=target.identity_cov + 0.3 * off.identity_cov,
         noise_cov=target.noise_cov + 0.3 * off.noise_cov,
     )
-    train, held_out = draws.people(rng, target, (2,) * 12), draws.people(rng, target, (2,) * 200)
-    path, _ = fit_path(draws.stats(train, np.zeros(6)), source, source, WEIGHTS, num_iters=10)
-    choice = choose_weight(path, draws.stats(held_out, np.zeros(6)))
+    train, held_out = draws.people(rng, target), draws.people(rng, target, (2,) * 200)
+    path, _ = fit_path(draws.stats(train, np.zeros(3)), source, source, WEIGHTS, num_iters=10)
+    choice = choose_weight(path, draws.stats(held_out, np.zeros(3)))
     assert 0 < int(choice.chosen) < 3

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -39,6 +40,28 @@ def test_every_blas_has_one_thread():
     number, threads = done.stdout.strip().split(maxsplit=1)
     assert int(number) >= 2
     assert threads == "{1}"
+
+
+VMAPPED_FITS = """
+from jaxface.runtime import environment
+environment.configure(x64=True)
+import jax, jax.numpy as jnp, numpy as np
+from jaxface import joint_bayes
+x, ids = np.random.default_rng(0).normal(size=(60, 100)), np.repeat(np.arange(20), 3).astype(np.int32)
+model = joint_bayes.JointBayes(mean=jnp.zeros(100), identity_cov=jnp.eye(100), noise_cov=jnp.eye(100))
+stats = joint_bayes.collect(x, ids, num_identities=20, shift=np.zeros(100))
+jax.block_until_ready(joint_bayes.fit_path(stats, model, model, jnp.linspace(0, 1, 11), num_iters=10))
+print("finished")
+"""
+
+
+def test_vmapped_fits_of_many_dimensions_finish():
+    """With the default pool of two threads this program waits for ever."""
+    environ = {name: value for name, value in os.environ.items() if name != "NPROC"}
+    done = subprocess.run(
+        [sys.executable, "-c", VMAPPED_FITS], capture_output=True, text=True, check=True, timeout=120, env=environ
+    )
+    assert done.stdout.strip() == "finished"
 
 
 def test_compilation_cache_survives_a_folder_that_cannot_be_made(tmp_path):
