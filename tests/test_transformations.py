@@ -14,7 +14,18 @@ import pytest
 from tests.tolerances import assert_close
 from tests.transformations import Case
 
-ROOMS = ["linalg", "faces", "subspace", "cluster", "joint_bayes", "losses"]
+ROOMS = [
+    "linalg",
+    "faces",
+    "subspace",
+    "cluster",
+    "joint_bayes",
+    "losses",
+    "ensembles",
+    "features",
+    "mixtures",
+    "sparse",
+]
 TABLES = {room: importlib.import_module(f"tests.{room}.cases") for room in ROOMS}
 CASES = [case for table in TABLES.values() for case in table.CASES]
 STEP = 1e-6  # of central differences: their error is far below the tolerance, and few kinks lie within it

@@ -1,0 +1,1 @@
+"""Committees of recognisers on random subspaces and bags."""

@@ -1,0 +1,1 @@
+"""Mixtures of probabilistic CCA and the vectors they encode sets of descriptors in."""
