@@ -20,7 +20,7 @@ def base(*, x64: bool) -> ConfigDict:
 def orl_faces(*, height: int, width: int) -> ConfigDict:
     """The ORL faces, which the extra `faces` brings; any other set by its loader, root and options."""
     data = ConfigDict()
-    data.loader = "orl"  # orl, folders (one folder a person), lfw, matlab (fea/gnd file)
+    data.loader = "orl"  # orl, folders (one folder a person), lfw, matlab (fea/gnd file); verify and score: embeddings
     data.root = placeholder(str)  # where your copy is; None takes the faces of the extra
     data.options = ConfigDict({"size": (height, width)})  # keyword arguments of the loader
     return data
@@ -30,7 +30,7 @@ def camera_change() -> ConfigDict:
     """The fields of a transfer study from faces to the same kind of faces seen by another camera."""
     study = ConfigDict()
     study.target = ConfigDict()
-    study.target.loader = placeholder(str)  # a target set of its own; None simulates another camera
+    study.target.loader = placeholder(str)  # a target set of its own; None sees the same faces by another camera
     study.target.root = placeholder(str)
     study.target.options = ConfigDict({"size": (56, 46)})
     study.camera = ConfigDict({"size": 12, "noise": 40.0})  # pixels a side, grey levels of 255
@@ -42,7 +42,6 @@ def camera_change() -> ConfigDict:
     study.image_steps = ()  # none: the grey values themselves
     study.num_components = 20  # PCA of the source
     study.length_normalize = False
-    study.e_step = "full"  # full, or approximate (means only, as in the paper)
     study.num_iters = 30
     study.weights = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)  # w = lambda / (1 + lambda)
     return study

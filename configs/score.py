@@ -28,7 +28,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
 
 def _folder() -> ConfigDict:
     data = ConfigDict()
-    data.loader = "folders"
+    data.loader = "folders"  # or embeddings: an .npz of `experiments.embed` or of another tool
     data.root = placeholder(str)
     data.options = ConfigDict({"size": (56, 46), "min_people": 1})
     return data

@@ -1,23 +1,56 @@
 """From a config to faces and vectors."""
 
+import dataclasses
 from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from ml_collections import ConfigDict
 
 from jaxface import data
+from jaxface.core import checks
 from jaxface.data import LabelledImages
 from jaxface.faces import pipeline
+from jaxface.faces.pipeline import ImagePipeline
 from jaxface.runtime import select
 
 BLOCK = 32  # images in flight
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Vectors:
+    """Known people as vectors: encoded images, or embeddings of another tool."""
+
+    x: np.ndarray  # [n, d]
+    ids: np.ndarray  # int32 [n]
+    names: tuple[str | int, ...]
+    files: tuple[str, ...] = ()
+    images: np.ndarray | None = None  # what there is to look at
+    credit: str = ""
 
 
 def load_faces(config: ConfigDict) -> LabelledImages:
     """The labelled faces that `config.data` names."""
     loader: Callable[..., LabelledImages] = select.one("config.data.loader", config.loader, data.LOADERS)
     return loader(config.root, **select.arguments(config.options, loader))
+
+
+def load_vectors(config: ConfigDict, steps: ImagePipeline) -> Vectors:
+    """Faces through the image steps, or the features of an `.npz` file with `loader = "embeddings"` as they are."""
+    checks.one_of("config.data.loader", config.loader, (*data.LOADERS, "embeddings"))
+    if config.loader != "embeddings":
+        return vectors_of(load_faces(config), steps)
+    found = data.embeddings.load(config.root, **_embedding_options(config))
+    x = found.features.astype(working_dtype())
+    return Vectors(x=x, ids=found.ids, names=found.names, files=found.files)
+
+
+def vectors_of(faces: LabelledImages, steps: ImagePipeline) -> Vectors:
+    """Faces and what the image steps make of them."""
+    images = jnp.asarray(faces.images, working_dtype())
+    x = np.asarray(pipeline.encode_batch(steps, images, block_size=BLOCK))
+    return Vectors(x=x, ids=faces.ids, names=faces.names, files=faces.files, images=faces.images, credit=faces.credit)
 
 
 def encode(images: jax.Array, steps: tuple) -> jax.Array:
@@ -28,3 +61,8 @@ def encode(images: jax.Array, steps: tuple) -> jax.Array:
 def working_dtype() -> jnp.dtype:
     """float64 where the launcher switched it on, else float32."""
     return jnp.zeros(()).dtype
+
+
+def _embedding_options(config: ConfigDict) -> dict[str, int]:
+    """Of the options of an image loader only `min_people` means something here."""
+    return {"min_people": config.options.min_people} if "min_people" in config.options else {}

@@ -1,4 +1,4 @@
-"""Using a fitted verifier: pairs, enrolled people and unknown probes, from images.
+"""Using a fitted verifier: pairs, enrolled people and unknown probes, from images or embeddings.
 
     python -m experiments.score --config=configs/score.py --workdir=runs/score \
         --config.model=runs/verify/params/verifier.safetensors --config.images.root=FOLDER --config.pairs=PAIRS.csv
@@ -50,9 +50,9 @@ def _verify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, 
         raise ValueError(
             "--config.pairs is missing: name a CSV with the header a,b,same and file names below the root."
         )
-    faces = inputs.load_faces(config.images)
+    faces = inputs.load_vectors(config.images, model.steps)
     trial = pairs.load(config.pairs, faces.files)
-    z = verifier.encode(model, faces.images)
+    z = verifier.features(model, jnp.asarray(faces.x))
     scores = np.asarray(verifier.score_matrix(model, z, z))[trial.first, trial.second]
     threshold = verification.bayes_threshold(prior=config.prior, cost_miss=1.0, cost_false_accept=1.0)
     probability = np.asarray(calibration.probability(jnp.asarray(scores), prior=config.prior))
@@ -77,7 +77,7 @@ def _verify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, 
     }
     blocks: list[Any] = []
     for title, chosen in shown.items():
-        if len(chosen):
+        if len(chosen) and faces.images is not None:
             sheet = faces.images[np.stack([trial.first[chosen], trial.second[chosen]])]
             labels = [f"{scores[k]:+.1f}" for k in chosen]
             picture = figures.image_grid(sheet, column_labels=labels, title=f"The {title} decisions, by ratio in nats")
@@ -87,10 +87,10 @@ def _verify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, 
 
 
 def _identify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]:
-    gallery, probes = inputs.load_faces(config.gallery), inputs.load_faces(config.probes)
+    gallery, probes = (inputs.load_vectors(section, model.steps) for section in (config.gallery, config.probes))
     basis = joint_bayes.diagonalize(model.model)
-    enrolled = (verifier.encode(model, gallery.images) - basis.mean[None, :]) @ basis.vectors
-    asked = (verifier.encode(model, probes.images) - basis.mean[None, :]) @ basis.vectors
+    enrolled = (verifier.features(model, jnp.asarray(gallery.x)) - basis.mean[None, :]) @ basis.vectors
+    asked = (verifier.features(model, jnp.asarray(probes.x)) - basis.mean[None, :]) @ basis.vectors
     people = len(gallery.names)
     sums = jnp.zeros((people, enrolled.shape[1]), enrolled.dtype).at[jnp.asarray(gallery.ids)].add(enrolled)
     sizes = np.bincount(gallery.ids, minlength=people)
@@ -102,10 +102,11 @@ def _identify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str
     probability = np.asarray(calibration.probability(jnp.asarray(top), prior=config.prior))
     names = [str(gallery.names[k]) if llr >= threshold else "unknown" for k, llr in zip(best, top, strict=True)]
     truth = [str(probes.names[k]) for k in probes.ids]
+    files = probes.files or tuple(f"row {k}" for k in range(len(truth)))
     _write_csv(
         workdir,
         ("probe", "nearest_person", "llr", "probability", "decision", "folder"),
-        zip(probes.files, (gallery.names[k] for k in best), top, probability, names, truth, strict=True),
+        zip(files, (gallery.names[k] for k in best), top, probability, names, truth, strict=True),
     )
     known = np.isin(truth, [str(name) for name in gallery.names])
     right = np.array([str(gallery.names[k]) for k in best]) == np.array(truth)
@@ -118,7 +119,7 @@ def _identify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str
         "threshold": threshold,
     }
     rows: list[tuple[Cell, ...]] = [
-        (probes.files[k], str(gallery.names[best[k]]), float(top[k]), float(probability[k]), names[k])
+        (files[k], str(gallery.names[best[k]]), float(top[k]), float(probability[k]), names[k])
         for k in range(min(40, len(names)))
     ]
     table = Table(

@@ -4,52 +4,42 @@ python -m experiments.verify --config=configs/verify.py --workdir=runs/verify
 """
 
 import contextlib
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments import inputs
+from experiments.inputs import Vectors
 from experiments.publish import publish
-from experiments.verification import photos, transfer, verifier
+from experiments.verification import photos, transfer, transfer_report, verifier
 from experiments.verification.transfer import MEASURES, METHODS
 from jaxface.data import pairs
-from jaxface.metrics import calibration, intervals, verification
-from jaxface.metrics.intervals import Interval
-from jaxface.reports import figures
-from jaxface.reports.figures import Curve
-from jaxface.reports.html import Command, Picture, Section
-from jaxface.reports.tables import Cell, Estimate, Table
+from jaxface.metrics import calibration, verification
+from jaxface.reports.html import Command, Section
 from jaxface.runtime import launch, log, params_io
 from jaxface.runtime.workdir import Workdir
-
-_TRANSFER = METHODS.index("transfer, w by log-likelihood")
 
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Measures every method over the splits, writes the report, and saves the model of the first split."""
+    source, target = transfer.domains(config)
 
     def measured() -> dict[str, np.ndarray]:
+        rng = np.random.default_rng((config.seed, 1))
         with contextlib.closing(log.JsonlWriter(workdir.path / "metrics.jsonl", resume_step=0)) as writer:
-            return transfer.run(config, writer)
+            return transfer.measure(config, source, target, rng, writer)
 
     arrays = workdir.stage("transfer", measured)
-    saved = _save_model(config, workdir)
-    credit = inputs.load_faces(config.data).credit
+    saved = _save_model(config, workdir, source, target)
     publish(
         workdir,
         title="Joint Bayesian verification with transfer",
         lead=f"Mean over {config.num_splits} random splits of the people; intervals are Student's t over the splits, "
-        "widened for the people that splits share.",
-        headline=_table(config, arrays, len(config.target_people) - 1),
-        sections=(
-            _against_people(config, arrays),
-            _differences(config, arrays),
-            _calibration(config, arrays),
-            _saved_model(workdir, saved),
-        ),
-        credits=(credit,),
+        "widened for the people that splits share: what other people would give.",
+        headline=transfer_report.headline(config, arrays),
+        sections=(*transfer_report.sections(config, arrays), _saved_model(workdir, saved)),
+        credits=tuple(dict.fromkeys([source.credit, target.credit])),
     )
     last = len(config.target_people) - 1
     means = {
@@ -57,162 +47,57 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         for i, measure in enumerate(MEASURES)
         for m, method in enumerate(METHODS)
     }
-    return means | {f"saved model: {name}": value for name, value in saved.items()}
+    return means | {f"saved model: {name}": value for name, value in saved.rates.items()}
 
 
-def _save_model(config: ConfigDict, workdir: Workdir) -> dict[str, float]:
-    """Saves the first split's transfer model, its unseen test photos and their pairs, and says how well it does."""
-    model, target, rows = transfer.final_verifier(config)
+class Saved(NamedTuple):
+    """The model in the run's folder, on the target people it has never seen."""
+
+    rates: dict[str, float]
+    options: str  # how `experiments.score` finds the test data
+
+
+def _save_model(config: ConfigDict, workdir: Workdir, source: Vectors, target: Vectors) -> Saved:
+    """Saves the first split's transfer model, its unseen test data and their pairs, and says how well it does."""
+    model, rows = transfer.final_verifier(config, source, target, np.random.default_rng((config.seed, 1)))
     workdir.write_bytes("params/verifier.safetensors", params_io.to_bytes(model, notes={"study": "transfer"}))
-    files = [f"person-{target.ids[row]:04d}/{k:05d}.png" for k, row in enumerate(rows)]
-    for file, row in zip(files, rows, strict=True):
-        workdir.write_bytes(f"test/{file}", photos.to_png(target.images[row]))
+    if target.images is None:
+        files = [f"person-{target.ids[row]:04d}/{k:05d}" for k, row in enumerate(rows)]
+        arrays = {"features": target.x[rows], "labels": target.ids[rows], "files": np.asarray(files)}
+        workdir.write_arrays("test/test.npz", arrays)
+        z = verifier.features(model, jnp.asarray(target.x[rows]))
+        options = f"--config.images.loader=embeddings --config.images.root={workdir.path}/test/test.npz"
+    else:
+        files = [f"person-{target.ids[row]:04d}/{k:05d}.png" for k, row in enumerate(rows)]
+        for file, row in zip(files, rows, strict=True):
+            workdir.write_bytes(f"test/{file}", photos.to_png(target.images[row]))
+        z = verifier.encode(model, photos.rounded(target.images[rows]))
+        size = "{}, {}".format(*target.images.shape[1:3])
+        options = f'--config.images.root={workdir.path}/test --config.images.options.size="({size})"'
     trial = pairs.all_pairs(target.ids[rows])
     lines = [f"{files[i]},{files[j]},{int(same)}" for i, j, same in zip(*trial, strict=True)]
     workdir.write_text("test/pairs.csv", "\n".join(["a,b,same", *lines]) + "\n")
-    z = verifier.encode(model, target.images[rows])
     scores = np.asarray(verifier.score_matrix(model, z, z))[trial.first, trial.second]
-    return {
+    rates = {
         "EER": verification.eer(verification.roc(scores, trial.is_same)),
         "Cllr": calibration.cllr(scores, trial.is_same),
     }
+    return Saved(rates, options)
 
 
-def _saved_model(workdir: Workdir, saved: Mapping[str, float]) -> Section:
+def _saved_model(workdir: Workdir, saved: Saved) -> Section:
     command = (
         f"python -m experiments.score --config=configs/score.py --workdir={workdir.path}-scored "
         f"--config.model={workdir.path}/params/verifier.safetensors "
-        f"--config.images.root={workdir.path}/test --config.pairs={workdir.path}/test/pairs.csv"
+        f"{saved.options} --config.pairs={workdir.path}/test/pairs.csv"
     )
     return Section(
         "The saved model",
         (
-            "The transfer model of the first split is saved with its image steps, PCA and calibration. On the photos "
-            f"of its test people, in the folder test, it has an EER of {100 * saved['EER']:.2f} % and a Cllr of "
-            f"{saved['Cllr']:.4f} bits. To score them again from the saved file alone, or photos of your own:",
+            "The transfer model of the first split is saved with its image steps, PCA and calibration. On its test "
+            f"people, in the folder test, it has an EER of {100 * saved.rates['EER']:.2f} % and a Cllr of "
+            f"{saved.rates['Cllr']:.4f} bits. To score them again from the saved file alone, or data of your own:",
             Command(command),
-        ),
-    )
-
-
-def _interval(config: ConfigDict, values: np.ndarray, other: np.ndarray | None = None) -> Interval:
-    """Mean over splits of `values`, or of their difference to `other`."""
-    train = max(config.target_people) + config.calibration_people
-    ratio = config.test_people / train
-    return intervals.paired_interval(values, np.zeros_like(values) if other is None else other, test_to_train=ratio)
-
-
-def _estimate(measure: int, interval: Interval) -> Estimate:
-    """Rates in per cent, bits as they are."""
-    in_percent = MEASURES[measure] == "EER"
-    values = (float(interval.estimate), float(interval.low), float(interval.high))
-    return Estimate(*values, digits=1 if in_percent else 2, scale=100.0 if in_percent else 1.0)
-
-
-def _table(config: ConfigDict, arrays: Mapping[str, np.ndarray], size: int) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            method,
-            *(_estimate(i, _interval(config, arrays["measures"][i, m, size])) for i in range(len(MEASURES))),
-        )
-        for m, method in enumerate(METHODS)
-    ]
-    people = config.target_people[size]
-    return Table(
-        ("method", "EER %", "Cllr, raw", "Cllr, calibrated"),
-        rows,
-        f"{people} target people; 95 % intervals over splits",
-    )
-
-
-def _against_people(config: ConfigDict, arrays: Mapping[str, np.ndarray]) -> Section:
-    sizes = list(config.target_people)
-    pictures = []
-    for i, (measure, file) in enumerate(zip(MEASURES, ("eer", "cllr_raw", "cllr"), strict=True)):
-        scale = 100 if measure == "EER" else 1
-        lines = []
-        for m, method in enumerate(METHODS):
-            found = [_interval(config, arrays["measures"][i, m, k]) for k in range(len(sizes))]
-            mean, low, high = (scale * np.array(column, float) for column in zip(*found, strict=True))
-            lines.append(Curve(method, sizes, mean, low, high) if m == _TRANSFER else Curve(method, sizes, mean))
-        figure = figures.curves(
-            lines, x_label="target people", y_label=f"{measure} %" if measure == "EER" else f"{measure}, bits",
-            title=measure, log_y=measure == "raw Cllr",
-        )  # fmt: skip
-        pictures.append(Picture(f"{file}.svg", figures.to_svg(figure), "Band: 95 % interval of transfer over splits."))
-    sheet = figures.image_grid(arrays["pictures"], row_labels=("source", "target"), title="The two domains")
-    return Section(
-        "Against the number of target people",
-        (
-            "The source model is fitted to clean images of some people; the target is other people, seen differently. "
-            "Transfer takes the source covariances as a prior whose weight w held-out people choose.",
-            Picture("domains.png", figures.to_png(sheet), "The same faces on both sides, for comparison."),
-            "EER only asks for the order of the scores. Cllr asks what they claim: raw, as the model gives them, and "
-            "after an affine calibration on held-out people. Below 1 bit a score says something.",
-            *pictures,
-            *(_table(config, arrays, k) for k in range(len(sizes) - 1)),
-        ),
-    )
-
-
-def _differences(config: ConfigDict, arrays: Mapping[str, np.ndarray]) -> Section:
-    """Transfer minus every other method on the same splits."""
-    rows: list[tuple[Cell, ...]] = []
-    for k, people in enumerate(config.target_people):
-        for m in range(3):
-            row: list[Cell] = [int(people), METHODS[m]]
-            for i in range(len(MEASURES)):
-                interval = _interval(config, arrays["measures"][i, _TRANSFER, k], arrays["measures"][i, m, k])
-                row.append(_estimate(i, interval))
-            rows.append(tuple(row))
-    table = Table(
-        ("target people", "transfer against", "EER, points", "Cllr, raw", "Cllr, calibrated"),
-        rows,
-        "Transfer (w by log-likelihood) minus the other method, paired over splits; negative is better",
-    )
-    weights = arrays["weights"]
-    chosen = [
-        (int(people), f"{weights[0, k].mean():.2f}", f"{weights[1, k].mean():.2f}", f"{weights[1, k].std():.2f}")
-        for k, people in enumerate(config.target_people)
-    ]
-    return Section(
-        "Is the difference real?",
-        (
-            "An interval that excludes zero says that transfer helps on such data, or hurts.",
-            table,
-            Table(
-                ("target people", "mean w by log-likelihood", "mean w by Cllr", "its SD over splits"),
-                chosen,
-                "The weight of the source, w = lambda / (1 + lambda), as held-out people choose it",
-            ),
-        ),
-    )
-
-
-def _calibration(config: ConfigDict, arrays: Mapping[str, np.ndarray]) -> Section:
-    """ROC and reliability of the scores of all splits together, at the largest number of people."""
-    size = max(config.target_people)
-    scores, is_same = arrays[f"calibrated scores {size}"], arrays[f"is_same {size}"]
-    curves, reliable = [], [Curve("perfect", [0, 1], [0, 1])]
-    for m, method in enumerate(METHODS):
-        roc = verification.roc(scores[m], is_same)
-        curves.append(Curve(method, roc.far, roc.vr))
-        if m in (0, _TRANSFER):
-            found = calibration.reliability(scores[m], is_same, num_bins=10)
-            seen = found.counts > 0
-            reliable.append(Curve(method, found.predicted[seen], found.observed[seen]))
-    reliability = figures.curves(
-        reliable, x_label="predicted probability of one person", y_label="observed share", title="Reliability"
-    )
-    return Section(
-        "What the scores mean",
-        (
-            "The calibrated scores of all splits together: how often a pair with a given probability really shows one "
-            "person.",
-            Picture(
-                "roc.svg", figures.to_svg(figures.roc(curves, title="Verification")), "ROC of unseen target people."
-            ),
-            Picture("reliability.svg", figures.to_svg(reliability), "Ten bins of the predicted probability."),
         ),
     )
 

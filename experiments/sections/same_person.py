@@ -7,7 +7,7 @@ from ml_collections import ConfigDict
 
 from experiments.sections import Part
 from experiments.verification import transfer
-from experiments.verification.transfer import MEASURES, METHODS
+from experiments.verification.transfer import MEASURES, METHODS, TRANSFER
 from jaxface.data import LabelledImages
 from jaxface.metrics import verification
 from jaxface.reports import figures
@@ -16,13 +16,12 @@ from jaxface.reports.html import Picture, Section
 from jaxface.reports.tables import Cell, Table
 
 _METHODS = METHODS[:4]
-_TRANSFER = 3
 
 
 def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """The transfer study at one number of target people; fewer people than the config asks for share the parts."""
     study = _scaled(config, len(faces.names))
-    return transfer.measure(study, faces, transfer.seen_by_other_camera(study, faces, rng), rng)
+    return transfer.measure(study, *transfer.clean_and_changed(study, faces, rng), rng)
 
 
 def _scaled(config: ConfigDict, people: int) -> ConfigDict:
@@ -53,9 +52,9 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     for m, method in enumerate(_METHODS):
         roc = verification.roc(scores[m], is_same)
         curves.append(Curve(method, roc.far, roc.vr))
-    low, high = np.quantile(scores[_TRANSFER], [0.002, 0.998])
+    low, high = np.quantile(scores[TRANSFER], [0.002, 0.998])
     edges = np.linspace(float(low), float(high), 40)
-    shares = [np.histogram(scores[_TRANSFER][is_same == kind], edges, density=True)[0] for kind in (True, False)]
+    shares = [np.histogram(scores[TRANSFER][is_same == kind], edges, density=True)[0] for kind in (True, False)]
     middle = (edges[1:] + edges[:-1]) / 2
     histogram = figures.curves(
         [Curve("one person", middle, shares[0]), Curve("two people", middle, shares[1])],
@@ -79,8 +78,8 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
         ),
     )
     headline = [
-        ("Joint Bayes", "transfer: EER % under another camera", rows[3][1]),
-        ("Joint Bayes", "transfer: Cllr, bits", rows[3][3]),
+        ("Joint Bayes", "transfer: EER % under another camera", rows[TRANSFER][1]),
+        ("Joint Bayes", "transfer: Cllr, bits", rows[TRANSFER][3]),
     ]
     results = {
         f"{measure}, {method}": float(mean[i, m])

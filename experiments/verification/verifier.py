@@ -28,6 +28,12 @@ class Verifier:
 
 def features(verifier: Verifier, vectors: jax.Array) -> jax.Array:
     """Model space `[n, r]` from encoded images `[n, d]`: PCA, then unit length when the verifier was fitted so."""
+    wanted = len(verifier.reduction.mean)
+    if vectors.shape[1] != wanted:
+        raise ValueError(
+            f"the model was fitted to vectors of {wanted} dimensions; got {vectors.shape[1]}. Give images of the size "
+            "it was fitted to, or embeddings of the same tool."
+        )
     return reduced(verifier.reduction, vectors, length_normalize=verifier.length_normalize)
 
 

@@ -92,9 +92,10 @@ def fit(
     """EM from `init`, whose mean is kept: people deviate from it.
 
     `weight` is w = lambda / (1 + lambda) of the source model `prior`; w = 1 returns its covariances exactly. `floor` is
-    the least pivot of T_eps relative to the mean variance of an image: where T_eps falls below, a ridge of that size
-    is added and reported as jitter. With w = 0 and fewer directions that vary within people than exist the status is
-    RANK_DEFICIENT, for the likelihood has no maximum then. Entry t of the objective trace is its value before step t.
+    the least pivot of T_eps relative to the mean variance of an image, and never less than d roundings: where T_eps
+    falls below, a ridge of that size is added and reported as jitter. With w = 0 and fewer directions that vary within
+    people than exist the status is RANK_DEFICIENT, for the likelihood has no maximum then. Entry t of the objective
+    trace is its value before step t.
     """
     check_problem(stats, init, prior, weight)
     checks.between("weight", weight, 0.0, 1.0)
@@ -165,6 +166,8 @@ def _mix(source: jax.Array, target: jax.Array, *, weight: jax.Array | float) -> 
 def _floored(noise: jax.Array, identity: jax.Array, floor: jax.Array) -> Floored:
     """Adds a ridge where the smallest Cholesky pivot falls below `floor` times the mean variance of an image."""
     d = noise.shape[0]
+    # A ridge below the rounding of the factorisation would not mend it.
+    floor = jnp.where(floor > 0, jnp.maximum(floor, d * float(jnp.finfo(noise.dtype).eps)), 0)
     scale = (jnp.trace(noise) + jnp.trace(identity)) / d
     pivots = jnp.diagonal(jnp.linalg.cholesky(noise)) ** 2
     # False for NaN, where the factorisation failed.

