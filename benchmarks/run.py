@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from benchmarks import foundation, joint_bayes, measure, report, rows
 from benchmarks.rows import Row
+from jaxface.runtime import environment
 
 # One module of rows a line; a new file of rows is added here.
 GROUPS = (foundation, joint_bayes)
@@ -36,6 +37,8 @@ def main(argv: Sequence[str] | None = None, *, all_rows: tuple[Row, ...] = ROWS)
         chosen = rows.selected(all_rows, arguments.rows) if arguments.rows else list(all_rows)
     except ValueError as error:
         parser.error(str(error))
+    environment.widen_thread_pool()
+    environment.keep_freed_memory()
     if arguments.check:
         return _check(chosen)
     return _measure(chosen, all_rows, arguments.repeats, arguments.folder)

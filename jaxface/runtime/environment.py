@@ -1,5 +1,6 @@
 """The process a study runs in: precision, BLAS threads, the compilation cache, and the record of all that."""
 
+import ctypes
 import hashlib
 import importlib.metadata
 import os
@@ -12,10 +13,11 @@ from typing import Any
 import jax
 
 _RECORDED_PACKAGES = ("jaxface", "jax", "jaxlib", "numpy", "optax", "chex", "ml_collections", "orbax-checkpoint")
+_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # glibc's malloc.h
 
 
 def configure(*, x64: bool) -> None:
-    """Sets up a process before its first array: precision, one BLAS thread, the persistent compilation cache.
+    """Sets up a process before its first array: precision, threads, memory, the persistent compilation cache.
 
     XLA brings its own threads; OpenBLAS's threads fight with them and make batched LAPACK calls up to a thousand times
     slower. On accelerators fits run with full float32 products.
@@ -24,6 +26,7 @@ def configure(*, x64: bool) -> None:
     jax.config.update("jax_default_matmul_precision", "highest")
     widen_thread_pool()
     limit_blas_threads()
+    keep_freed_memory()
     use_compilation_cache()
 
 
@@ -46,6 +49,20 @@ def limit_blas_threads() -> None:
     import threadpoolctl
 
     threadpoolctl.threadpool_limits(1, user_api="blas")
+
+
+def keep_freed_memory() -> None:
+    """Lets the C library reuse freed memory of any size, up to 1 GB; call it early, where there is no glibc in vain.
+
+    glibc gives arrays of more than 32 MB back to the system when they are freed, and fetching the pages anew takes ten
+    times as long as filling them: a 64 MB result takes 14 ms instead of 1.4.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):  # another C library
+        return
+    mallopt(_M_MMAP_MAX, 0)
+    mallopt(_M_TRIM_THRESHOLD, 2**30)
 
 
 def use_compilation_cache(folder: pathlib.Path | None = None) -> None:

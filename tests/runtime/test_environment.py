@@ -1,9 +1,11 @@
 import json
 import os
+import platform
 import subprocess
 import sys
 
 import jax
+import pytest
 
 from jaxface.runtime import environment
 
@@ -40,6 +42,22 @@ def test_every_blas_has_one_thread():
     number, threads = done.stdout.strip().split(maxsplit=1)
     assert int(number) >= 2
     assert threads == "{1}"
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc of glibc only")
+def test_freed_memory_is_used_again():
+    """Pages fetched from the system while a 64 MB array is made and dropped ten times."""
+    code = (
+        "import resource, numpy as np\n"
+        "from jaxface.runtime import environment\n"
+        "environment.keep_freed_memory()\n"
+        "def faults(): return resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
+        "np.ones(2**23); before = faults()\n"
+        "for _ in range(10): np.ones(2**23)\n"
+        "print(faults() - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 100  # else at least ten times 32 pages, huge ones
 
 
 VMAPPED_FITS = """
