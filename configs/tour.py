@@ -45,6 +45,18 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.same_person.num_splits = 5
     config.same_person.target_people = (10,)
 
+    config.groups = ConfigDict()
+    config.groups.image_steps = (("local_norm", {"window": 5}),)
+    config.groups.num_train = 6
+    config.groups.group_sizes = (2, 3, 6)
+    config.groups.num_draws = 20
+    config.groups.methods = ("eigenfaces", "fisherfaces", "rca", "ridge_rca", "np_per", "kernel_np_per")
+    config.groups.num_folds = 3
+    config.groups.widths = (0.1, 0.3, 0.5, 0.9)
+    config.groups.ridges = (0.01, 0.1, 1.0)
+    config.groups.bandwidths = (0.7, 1.0, 1.4)
+    config.groups.seed = 0  # of the groupings
+
     return common.variant(config, variant, {"smoke": _smoke})
 
 
@@ -65,3 +77,8 @@ def _smoke(config: ConfigDict) -> None:
     config.same_person.num_splits = 2
     config.same_person.num_iters = 5
     config.same_person.image_steps = ()
+    config.groups.group_sizes = (2,)
+    config.groups.num_draws = 2
+    config.groups.methods = ("ridge_rca", "np_per")
+    config.groups.ridges = (0.1,)
+    config.groups.num_folds = 2

@@ -1,11 +1,13 @@
 """How well a representation recognises: nearest-neighbour error of one split, made to be vmapped over splits."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 
 from jaxface.cluster import neighbors
 from jaxface.linalg import distances
-from jaxface.subspace import LinearMap, transform
+from jaxface.subspace import KernelMap, LinearMap, transform
 
 
 def error(gallery: jax.Array, gallery_ids: jax.Array, probes: jax.Array, probe_ids: jax.Array) -> jax.Array:
@@ -32,3 +34,13 @@ def leading(linear_map: LinearMap, width: jax.Array) -> LinearMap:
     """The map that keeps the first `width` columns and zeros the rest: widths can then be vmapped."""
     keep = jnp.arange(linear_map.basis.shape[1]) < width
     return LinearMap(mean=linear_map.mean, basis=jnp.where(keep[None, :], linear_map.basis, 0))
+
+
+def leading_of_kernel(kernel_map: KernelMap, width: jax.Array) -> KernelMap:
+    """`leading` of a map of kernel values."""
+    keep = jnp.arange(kernel_map.coefficients.shape[1]) < width
+    return dataclasses.replace(
+        kernel_map,
+        coefficients=jnp.where(keep[None, :], kernel_map.coefficients, 0),
+        offset=jnp.where(keep, kernel_map.offset, 0),
+    )

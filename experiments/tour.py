@@ -11,12 +11,18 @@ from ml_collections import ConfigDict
 
 from experiments import inputs
 from experiments.publish import publish
-from experiments.sections import clusters, pixels, same_person, subspaces
+from experiments.sections import clusters, groups, pixels, same_person, subspaces
 from jaxface.reports.tables import Table
 from jaxface.runtime import launch, log
 from jaxface.runtime.workdir import Workdir
 
-SECTIONS = {"pixels": pixels, "subspaces": subspaces, "clusters": clusters, "same_person": same_person}
+SECTIONS = {
+    "pixels": pixels,
+    "subspaces": subspaces,
+    "clusters": clusters,
+    "same_person": same_person,
+    "groups": groups,
+}
 
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:

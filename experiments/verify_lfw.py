@@ -3,7 +3,8 @@
 python -m experiments.verify_lfw --config=configs/verify_lfw.py --config.data.root=LFW --workdir=runs/lfw
 """
 
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from ml_collections import ConfigDict
 
 from experiments.publish import publish
 from experiments.verification import lfw_protocol
-from experiments.verification.lfw_protocol import METHODS, Trial
-from jaxface.data import lfw
+from experiments.verification.lfw_protocol import Trial
+from jaxface.data import Listing, lfw
 from jaxface.losses import calibration
 from jaxface.metrics import calibration as calibration_metrics
 from jaxface.metrics import verification
@@ -24,7 +25,7 @@ from jaxface.reports.tables import Cell, Table
 from jaxface.runtime import launch
 from jaxface.runtime.workdir import Workdir
 
-_SHOWN = (0, 1, 2, 4, 8)
+_SHOWN = (0, 1, 2, 4, 8)  # and the fused score
 
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
@@ -32,23 +33,44 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     if config.data.root is None:
         raise ValueError("--config.data.root is missing: name the folder that holds LFW's images and pairs.txt.")
     listing, trials = lfw_protocol.trials(config)
-    features = workdir.stage("features", lambda: {"x": lfw_protocol.features(config, listing)})
-
-    def scored(trial: Trial) -> dict[str, np.ndarray]:
-        scores = lfw_protocol.fold_scores(config, features["x"], listing.ids, trial)
-        return {"scores": scores, "is_same": trial.pairs.is_same}
-
-    stages = {str(k): workdir.stage(f"fold-{k}", partial(scored, trial)) for k, trial in enumerate(trials)}
-    arrays = lfw_protocol.summary(stages)
+    kinds = [("main", config.crop, config.image_steps, lfw_protocol.fold_scores)]
+    kinds += [(*kind, lfw_protocol.best_scores) for kind in config.more_features]
+    folds, *more = (
+        _scored(workdir, listing, trials, name, tuple(crop), steps, partial(score, config))
+        for name, crop, steps, score in kinds
+    )
+    together = [
+        {"scores": np.stack([*fold["scores"], *(other[k]["scores"] for other in more)]), "is_same": fold["is_same"]}
+        for k, fold in enumerate(folds)
+    ]
+    arrays = lfw_protocol.summary(config, together)
     table, results = _table(config, arrays)
     _publish(workdir, config, arrays, table)
     return results
 
 
+def _scored(
+    workdir: Workdir,
+    listing: Listing,
+    trials: Sequence[Trial],
+    name: str,
+    crop: tuple[int, int, int, int],
+    steps: tuple,
+    score: Callable[[np.ndarray, np.ndarray, Trial], np.ndarray],
+) -> list[Mapping[str, np.ndarray]]:
+    """The scores of every fold on one kind of features, a stage each; images are encoded when a stage needs them."""
+    encoded = cache(lambda: lfw_protocol.features(listing, crop, steps, name))
+
+    def fold(trial: Trial) -> dict[str, np.ndarray]:
+        return {"scores": score(encoded(), listing.ids, trial), "is_same": trial.pairs.is_same}
+
+    return [workdir.stage(f"{name}-{k}", partial(fold, trial)) for k, trial in enumerate(trials)]
+
+
 def _table(config: ConfigDict, arrays: dict[str, np.ndarray]) -> tuple[Table, dict[str, float]]:
     rows: list[tuple[Cell, ...]] = []
     results: dict[str, float] = {}
-    for method, scores in zip(METHODS, arrays["scores"], strict=True):
+    for method, scores in zip(lfw_protocol.methods(config), arrays["scores"], strict=True):
         if config.view == 2:
             accuracy = lfw_accuracy(scores, arrays["is_same"], arrays["fold"])
             shown, value = f"{100 * accuracy.mean:.1f} ± {100 * accuracy.standard_error:.1f}", accuracy.mean
@@ -84,9 +106,10 @@ def _calibration(method: str, scores: np.ndarray, arrays: dict[str, np.ndarray])
 
 def _publish(workdir: Workdir, config: ConfigDict, arrays: dict[str, np.ndarray], table: Table) -> None:
     lines = []
-    for k in _SHOWN:
+    names = lfw_protocol.methods(config)
+    for k in sorted({*_SHOWN, len(names) - 1}):
         roc = verification.roc(arrays["scores"][k], arrays["is_same"])
-        lines.append(Curve(METHODS[k], roc.far, roc.vr))
+        lines.append(Curve(names[k], roc.far, roc.vr))
     publish(
         workdir,
         title="Labeled Faces in the Wild, unrestricted",

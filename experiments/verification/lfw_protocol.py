@@ -3,7 +3,7 @@
 View 1 is for choosing settings and View 2 for reporting. Features are encoded once, a fold is one stage of its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -21,7 +21,7 @@ from jaxface.faces import pipeline
 from jaxface.joint_bayes import JointBayes
 from jaxface.linalg import distances
 from jaxface.runtime.log import progress
-from jaxface.subspace import lda, pca, transform
+from jaxface.subspace import LinearMap, lda, pca, transform
 
 METHODS = (
     "cosine of raw features",
@@ -34,6 +34,7 @@ METHODS = (
     "length-normalised: moments",
     "length-normalised: full EM",
 )
+FUSED = "length-normalised: full EM, sum over all features"
 _BATCH = 1024  # images in memory as pixels
 
 
@@ -56,14 +57,21 @@ def trials(config: ConfigDict) -> tuple[Listing, list[Trial]]:
     return whole.listing, [Trial(lfw.unrestricted_rows(whole, k), part) for k, part in enumerate(parts)]
 
 
-def features(config: ConfigDict, listing: Listing) -> np.ndarray:
+def methods(config: ConfigDict) -> tuple[str, ...]:
+    """The methods on the main features, the best of them on others, and the sum of all those."""
+    if not config.more_features:
+        return METHODS
+    return (*METHODS, *(f"{METHODS[-1]}, {name}" for name, _, _ in config.more_features), FUSED)
+
+
+def features(listing: Listing, crop: tuple[int, int, int, int], image_steps: tuple, what: str) -> np.ndarray:
     """Encoded images `[n, d]` of the whole listing; pixels are read batch by batch."""
-    steps = pipeline.build(config.image_steps)
+    steps = pipeline.build(image_steps)
     starts = range(0, len(listing.files), _BATCH)
     parts = []
-    for start in progress(starts, "encoding images"):
+    for start in progress(starts, f"encoding images, {what}"):
         rows = np.arange(start, min(start + _BATCH, len(listing.files)))
-        images = folders.read(listing, rows=rows, crop=tuple(config.crop)).images
+        images = folders.read(listing, rows=rows, crop=crop).images
         padded = np.pad(images, [(0, _BATCH - len(rows)), (0, 0), (0, 0)])  # one program for every batch
         encoded = pipeline.encode_batch(steps, jnp.asarray(padded), block_size=inputs.BLOCK)
         parts.append(np.asarray(encoded)[: len(rows)])
@@ -72,17 +80,9 @@ def features(config: ConfigDict, listing: Listing) -> np.ndarray:
 
 def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, trial: Trial) -> np.ndarray:
     """Scores `[methods, pairs]` of one fold's pairs."""
-    key = prng.stream(jax.random.key(config.seed), "pca")
-    train = jnp.asarray(x[trial.train_rows])
-    whitening, info = pca.fit_randomized(key, train, num_components=config.num_components, whiten=True)
-    raise_if_failed(info, "PCA")
-    del train
-    needed, place = np.unique(np.concatenate([trial.pairs.first, trial.pairs.second]), return_inverse=True)
-    first, second = place.reshape(2, -1)
-    project = jax.jit(jax.vmap(transform, in_axes=(None, 0)))
-    z, tested = project(whitening, x[trial.train_rows]), project(whitening, x[needed])
-    labels = joint_bayes.dense_ids(ids[trial.train_rows])[0]
-    raw = x[needed]
+    whitened = _whitened(config, x, ids, trial)
+    z, labels, tested, first, second = whitened
+    raw = x[np.unique(np.concatenate([trial.pairs.first, trial.pairs.second]))]
     found = [_cosines(jnp.asarray(raw[first]), jnp.asarray(raw[second])), _cosines(tested[first], tested[second])]
     fisher, info = lda.fit(
         z,
@@ -92,12 +92,43 @@ def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, trial: Trial
         pca_components=config.num_components,
     )
     raise_if_failed(info, "LDA")
-    projected = project(fisher, tested)
+    projected = _projected(fisher, tested)
     found.append(_cosines(projected[first], projected[second]))
     found += _joint_bayes_scores(config, z, labels, tested[first], tested[second], variants=True)
-    unit = [distances.normalize(rows) * np.sqrt(config.num_components).astype(rows.dtype) for rows in (z, tested)]
-    found += _joint_bayes_scores(config, unit[0], labels, unit[1][first], unit[1][second], variants=False)
+    found += _length_normalised(config, whitened)
     return np.stack([np.asarray(scores, np.float64) for scores in found])
+
+
+def best_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, trial: Trial) -> np.ndarray:
+    """Scores `[pairs]` of length-normalised features and full EM alone."""
+    return np.asarray(_length_normalised(config, _whitened(config, x, ids, trial))[-1], np.float64)
+
+
+class _Whitened(NamedTuple):
+    """PCA of the training rows, whitened."""
+
+    train: jax.Array  # [n, r]
+    labels: np.ndarray  # [n]
+    tested: jax.Array  # [t, r], the images that occur in the pairs
+    first: np.ndarray  # [pairs], rows of `tested`
+    second: np.ndarray  # [pairs]
+
+
+def _whitened(config: ConfigDict, x: np.ndarray, ids: np.ndarray, trial: Trial) -> _Whitened:
+    key = prng.stream(jax.random.key(config.seed), "pca")
+    train = jnp.asarray(x[trial.train_rows])
+    whitening, info = pca.fit_randomized(key, train, num_components=config.num_components, whiten=True)
+    raise_if_failed(info, "PCA")
+    needed, place = np.unique(np.concatenate([trial.pairs.first, trial.pairs.second]), return_inverse=True)
+    first, second = place.reshape(2, -1)
+    labels = joint_bayes.dense_ids(ids[trial.train_rows])[0]
+    return _Whitened(_projected(whitening, train), labels, _projected(whitening, jnp.asarray(x[needed])), first, second)
+
+
+def _length_normalised(config: ConfigDict, whitened: _Whitened) -> list[Any]:
+    z, labels, tested, first, second = whitened
+    unit = [distances.normalize(rows) * np.sqrt(config.num_components).astype(rows.dtype) for rows in (z, tested)]
+    return _joint_bayes_scores(config, unit[0], labels, unit[1][first], unit[1][second], variants=False)
 
 
 def _joint_bayes_scores(
@@ -124,6 +155,11 @@ def _fitted(config: ConfigDict, stats: joint_bayes.Stats, start: JointBayes, e_s
 
 
 @jax.jit
+def _projected(linear_map: LinearMap, x: jax.Array) -> jax.Array:
+    return jax.vmap(transform, in_axes=(None, 0))(linear_map, x)
+
+
+@jax.jit
 def _pair_llr(model: JointBayes, first: jax.Array, second: jax.Array) -> jax.Array:
     return jax.vmap(joint_bayes.llr, in_axes=(None, 0, 0))(model, first, second)
 
@@ -133,11 +169,14 @@ def _cosines(first: jax.Array, second: jax.Array) -> jax.Array:
     return jax.vmap(distances.cosine)(first, second)
 
 
-def summary(arrays: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Scores `[methods, pairs]`, truth and folds of all stages together."""
-    order = sorted(arrays, key=int)
+def summary(config: ConfigDict, folds: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Scores `[methods, pairs]`, truth and folds of all folds together; the fused score is the last."""
+    scores = np.concatenate([fold["scores"] for fold in folds], axis=1)
+    if config.more_features:
+        fused = scores[len(METHODS) - 1 :].sum(axis=0)
+        scores = np.concatenate([scores, fused[None, :]])
     return {
-        "scores": np.concatenate([arrays[k]["scores"] for k in order], axis=1),
-        "is_same": np.concatenate([arrays[k]["is_same"] for k in order]),
-        "fold": np.concatenate([np.full(len(arrays[k]["is_same"]), int(k)) for k in order]),
+        "scores": scores,
+        "is_same": np.concatenate([fold["is_same"] for fold in folds]),
+        "fold": np.concatenate([np.full(len(fold["is_same"]), k) for k, fold in enumerate(folds)]),
     }

@@ -11,7 +11,7 @@ from jaxface.metrics.intervals import Interval
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Cell, Estimate, Table
+from jaxface.reports.tables import Cell, Estimate, Table, percent_interval, with_interval
 
 _FULL = range(5)  # the methods with the full E-step; the approximate one has a section of its own
 _RIVALS = range(3)
@@ -50,9 +50,7 @@ def estimate(config: ConfigDict, measure: int, values: np.ndarray, other: np.nda
 
 def _estimate(measure: int, interval: Interval) -> Estimate:
     """Rates in per cent, bits as they are."""
-    in_percent = MEASURES[measure] == "EER"
-    values = (float(interval.estimate), float(interval.low), float(interval.high))
-    return Estimate(*values, digits=1 if in_percent else 2, scale=100.0 if in_percent else 1.0)
+    return percent_interval(interval) if MEASURES[measure] == "EER" else with_interval(interval)
 
 
 def _table(config: ConfigDict, arrays: Arrays, size: int) -> Table:

@@ -9,6 +9,7 @@
     hog         oriented gradients: cell_histograms (dense), encode (L2-Hys blocks)
     color_hist  L*u*v* of sRGB: rgb_to_luv, hard_histogram, soft_histogram (16^3 bins)
     block_dct   zig-zag DCT-II coefficients of a 16 x 16 grid of blocks: encode
+    local_descriptors  HOG and LBP of the patches of a dense grid at several scales: encode
     pipeline    a saved composition of steps: build, describe, encode, encode_batch
 
 The texture and colour features of the null-space paper (NP-PER, section 6.2) are `block_dct.encode`, 1,024

@@ -42,6 +42,11 @@ def percent_interval(interval: Interval, *, digits: int = 1) -> Estimate:
     return percent(float(interval.estimate), float(interval.low), float(interval.high), digits=digits)
 
 
+def with_interval(interval: Interval, *, digits: int = 2) -> Estimate:
+    """A number with its interval, in its own unit."""
+    return Estimate(float(interval.estimate), float(interval.low), float(interval.high), digits)
+
+
 Cell = str | int | float | Estimate
 
 

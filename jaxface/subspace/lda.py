@@ -7,8 +7,8 @@ import jax.numpy as jnp
 
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import nullspace, scatter, spectral
-from jaxface.subspace import pca
+from jaxface.linalg import scatter, spectral
+from jaxface.subspace import pca, rca
 from jaxface.subspace.linear_map import LinearMap
 
 
@@ -58,22 +58,10 @@ def _fit(
     within = scatter.within_factor(y, labels, num_classes=num_classes)
     between = scatter.between_factor(y, labels, num_classes=num_classes)
     freedom = x.shape[0] - num_classes
-    whitening, rank = _whitening(within / jnp.sqrt(jnp.asarray(freedom, x.dtype)), ridge)
+    whitening, rank = rca.whitening(within / jnp.sqrt(jnp.asarray(freedom, x.dtype)), ridge)
     directions = spectral.thin_svd(between @ whitening).right[:num_components].T
     basis = principal.axes @ (whitening @ directions)
     full = (jnp.asarray(ridge) > 0) | (rank == pca_components)
     status = jnp.where(full, int(Status.OK), int(Status.RANK_DEFICIENT))
     info = fitinfo.closed_form(dtype=x.dtype, status=status, rank=rank, jitter=ridge)
     return LinearMap(mean=principal.mean, basis=basis), info
-
-
-def _whitening(factor: jax.Array, ridge: jax.Array | float) -> tuple[jax.Array, jax.Array]:
-    """`V diag(s^2 + ridge mean(s^2))^(-1/2)` of a factor `U s V'`; directions of size zero are dropped."""
-    n, p = factor.shape
-    svd = spectral.thin_svd(jnp.pad(factor, ((0, max(0, p - n)), (0, 0))))
-    rank = nullspace.numerical_rank(svd.values, rtol=nullspace.default_rtol(factor))
-    squared = svd.values**2
-    powers = squared + ridge * squared.sum() / p
-    usable = (jnp.arange(p) < rank) | ((jnp.asarray(ridge) > 0) & (powers > 0))
-    scale = jnp.where(usable, jnp.where(usable, powers, 1) ** -0.5, 0)
-    return svd.right.T * scale[None, :], rank

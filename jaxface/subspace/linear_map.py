@@ -21,3 +21,12 @@ def transform(linear_map: LinearMap, x: jax.Array) -> jax.Array:
 def reconstruct(linear_map: LinearMap, z: jax.Array) -> jax.Array:
     """`mean + W z`: `[r]` to `[d]`; the nearest point of the subspace when W is orthonormal."""
     return linear_map.mean + linear_map.basis @ z
+
+
+def compose(first: LinearMap, second: LinearMap) -> LinearMap:
+    """One map for `transform(second, transform(first, x))`; the basis of `first`, `[d, p]`, must be orthonormal.
+
+    Many fits on the same images are cheapest in coordinates of their span: all principal axes, then the fits in p
+    dimensions instead of d, then this.
+    """
+    return LinearMap(mean=reconstruct(first, second.mean), basis=first.basis @ second.basis)

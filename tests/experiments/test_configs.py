@@ -7,19 +7,23 @@ import jax
 import pytest
 from ml_collections import ConfigDict
 
-from experiments import inputs, weak_labels
+from experiments import inputs
+from experiments.weak import clustering
+from experiments.weak.methods import METHODS
 from jaxface import data
 from jaxface.faces import pipeline
 from jaxface.runtime import select
 
 VARIANTS = {
+    "committee": ["default", "smoke", "yaleb", "lfw"],
     "embed": ["default"],
     "finetune": ["default", "smoke"],
+    "retrieve": ["default"],
     "score": ["default", "identify"],
     "tour": ["default", "smoke"],
     "verify": ["default", "smoke", "lfw"],
     "verify_lfw": ["default", "view1"],
-    "weak_labels": ["default", "smoke", "raw"],
+    "weak_labels": ["default", "smoke", "raw", "yale", "yaleb"],
 }
 CASES = [(name, variant) for name, variants in VARIANTS.items() for variant in variants]
 
@@ -70,8 +74,18 @@ def test_image_steps_and_methods_bind():
     steps += [s for v in VARIANTS["tour"] for s in config_of("tour", v).pixels.pipelines.values()]
     for each in steps:
         pipeline.build(each)
-    for name, section in config_of("weak_labels", None).methods.items():
-        select.arguments(section, weak_labels.METHODS[name])
+    retrieve = config_of("retrieve", None)
+    for each in (retrieve.colour_steps, retrieve.texture_steps):
+        pipeline.build(each)
+
+
+@pytest.mark.parametrize("name", ["weak_labels", "retrieve"])
+def test_methods_exist(name):
+    for variant in VARIANTS[name]:
+        config = config_of(name, variant)
+        assert set(config.methods) <= METHODS.keys()
+    assert set(config_of("weak_labels", None).clustering.methods) <= METHODS.keys()
+    assert set(config_of("weak_labels", None).clustering.starts) == clustering.STARTS.keys()
 
 
 def test_an_unknown_variant_names_the_nearest():

@@ -3,7 +3,20 @@
 import jax
 import numpy as np
 
-from jaxface.subspace import lda, linear_map, pca
+from jaxface.linalg import gram
+from jaxface.subspace import (
+    grouping,
+    held_out,
+    kernel_map,
+    kernel_np_per,
+    kernel_rca,
+    lda,
+    linear_map,
+    np_per,
+    pca,
+    rca,
+)
+from jaxface.subspace.kernel_map import KernelMap
 from jaxface.subspace.linear_map import LinearMap
 from tests.transformations import Case
 
@@ -16,7 +29,39 @@ def samples(rng):
     return rng.normal(size=(12, 5)) * np.array([5.0, 4.0, 3.0, 2.0, 1.0])
 
 
+def images(rng):
+    """Twelve images that are independent, also centred."""
+    return rng.normal(size=(12, 14))
+
+
+def gaussian(rng):
+    return gram.Gaussian(bandwidth=rng.uniform(3, 5))
+
+
+def a_gram_matrix(rng):
+    x = images(rng)
+    return x @ x.T
+
+
+def a_kernel_map(rng):
+    return KernelMap(
+        kernel=gaussian(rng), train=images(rng), coefficients=rng.normal(size=(12, 2)), offset=rng.normal(size=2)
+    )
+
+
+def a_kernel_metric(rng):
+    # Small enough that the square root of what it subtracts from the identity exists.
+    root = 0.1 * rng.normal(size=(12, 12))
+    return kernel_rca.KernelMetric(kernel=gaussian(rng), train=images(rng), root=root, epsilon=rng.uniform(0.5, 1))
+
+
 LABELS = np.repeat(np.arange(3, dtype=np.int32), 4)
+
+# Groups differ in size and one has a single image; a second draw of them would need a second program.
+GROUPS = np.array([3, 0, 1, 1, 4, 0, 2, 1, 2, 3, 1, 0], np.int32)
+FIVE = {"num_groups": 5}
+RKHS = {"num_groups": 5, "rkhs_orthonormal": True}
+LITERAL = {"num_groups": 5, "rkhs_orthonormal": False}
 
 CASES = [
     Case(linear_map.transform, lambda r: (a_map(r), r.normal(size=4)), grad=(0, 1)),
@@ -36,6 +81,82 @@ CASES = [
         {"num_classes": 3, "num_components": 2, "ridge": 0.01},
         factor=1000,
     ),
+    Case(linear_map.compose, lambda r: (a_map(r), LinearMap(mean=r.normal(size=2), basis=r.normal(size=(2, 2))))),
+    Case(grouping.contrasts, lambda r: (images(r), GROUPS), FIVE, grad=(0,)),
+    Case(grouping.is_complete, lambda r: (GROUPS,), FIVE),
+    Case(rca.fit, lambda r: (images(r), GROUPS), {**FIVE, "pca_components": 5}, factor=1000),
+    Case(
+        rca.fit,
+        lambda r: (images(r), GROUPS),
+        {**FIVE, "pca_components": 6, "ridge": 0.1},
+        factor=1000,
+        variant="ridge",
+    ),
+    Case(rca.whitening, lambda r: (samples(r), np.float64(0.1)), factor=100),
+    Case(np_per.fit, lambda r: (images(r), GROUPS), FIVE, factor=10),
+    Case(np_per.fit_dual, lambda r: (images(r), GROUPS), FIVE, grad=(0,), factor=100),
+    Case(np_per.dual, lambda r: (a_gram_matrix(r), GROUPS), RKHS, grad=(0,), factor=10, variant="rkhs_orthonormal"),
+    Case(np_per.dual, lambda r: (a_gram_matrix(r), GROUPS), LITERAL, grad=(0,), factor=10),
+    Case(np_per.project, lambda r: (images(r), GROUPS, r.normal(size=14)), FIVE, grad=(0, 2), factor=10),
+    Case(kernel_map.kernel_transform, lambda r: (a_kernel_map(r), r.normal(size=14)), grad=(0, 1)),
+    Case(kernel_map.from_linear, lambda r: (gaussian(r), images(r), a_map(r)), grad=(0, 1, 2)),
+    Case(
+        kernel_map.centred_map,
+        lambda r: (gaussian(r), images(r), r.normal(size=(12, 12)), r.normal(size=(12, 2))),
+        grad=(0, 1, 2, 3),
+    ),
+    Case(kernel_np_per.fit, lambda r: (gaussian(r), images(r), GROUPS), LITERAL, grad=(0, 1), factor=100),
+    Case(
+        kernel_np_per.fit,
+        lambda r: (gaussian(r), images(r), GROUPS),
+        RKHS,
+        grad=(0, 1),
+        factor=100,
+        variant="rkhs_orthonormal",
+    ),
+    Case(
+        kernel_rca.fit,
+        lambda r: (gaussian(r), images(r), GROUPS),
+        {**FIVE, "pca_components": 5},
+        factor=1000,
+    ),
+    Case(
+        kernel_rca.fit_ridge,
+        lambda r: (gaussian(r), images(r), GROUPS),
+        {**FIVE, "ridge": 0.1},
+        grad=(0, 1),
+        factor=100,
+    ),
+    Case(
+        kernel_rca.fit_metric,
+        lambda r: (gaussian(r), images(r), GROUPS),
+        {**FIVE, "ridge": 0.1},
+        grad=(0, 1),
+        factor=100,
+    ),
+    Case(
+        kernel_rca.squared_distance,
+        lambda r: (a_kernel_metric(r), r.normal(size=14), r.normal(size=14)),
+        grad=(0, 1, 2),
+        factor=10,
+    ),
+    Case(
+        kernel_rca.squared_distance_matrix,
+        lambda r: (a_kernel_metric(r), images(r), images(r)),
+        grad=(0, 1, 2),
+        factor=10,
+    ),
+    Case(held_out.group_error, lambda r: (images(r), GROUPS)),
 ]
 
-EXEMPT: list = []
+EXEMPT = [
+    grouping.check,  # raises or returns two integers
+    rca.checked_width,  # raises or returns an integer
+    rca.effective_rank,  # an integer, on the host
+    np_per.default_rtol,  # a Python float
+    np_per.null_directions,  # on the host in float64: how many directions depends on the samples
+    np_per.fit_dependent,  # the same, of a fixed width
+    kernel_np_per.fit_dependent,  # the same
+    held_out.folds,  # rows for the host
+    held_out.errors,  # one call for each fold, whose sizes differ
+]

@@ -19,3 +19,11 @@ def test_vmap_over_members_and_samples(rng):
     x = rng.normal(size=(7, 5))
     out = jax.vmap(jax.vmap(linear_map.transform, in_axes=(None, 0)), in_axes=(0, None))(maps, x)
     assert_close(out[2], (x - maps.mean[2]) @ maps.basis[2])
+
+
+def test_composition_is_one_map_after_the_other(rng):
+    first = LinearMap(mean=rng.normal(size=6), basis=np.linalg.qr(rng.normal(size=(6, 4)))[0])
+    second = LinearMap(mean=rng.normal(size=4), basis=rng.normal(size=(4, 2)))
+    x = rng.normal(size=6)
+    expected = linear_map.transform(second, linear_map.transform(first, x))
+    assert_close(linear_map.transform(linear_map.compose(first, second), x), expected)

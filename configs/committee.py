@@ -1,0 +1,68 @@
+"""Random-sampling LDA committees against single LDAs.
+
+    python -m experiments.committee --config=configs/committee.py --workdir=runs/committee
+
+ORL with 2, 3 and 5 training images a person. `:yaleb` takes Extended Yale B from its MATLAB file and 5, 10 and 20
+images, `:lfw` the people of LFW with 20 images or more: `--config.data.root=...`.
+"""
+
+from ml_collections import ConfigDict
+
+from configs import common
+
+
+def get_config(variant: str | None = None) -> ConfigDict:
+    """The whole study; see the fields."""
+    config = common.base(x64=True)
+    config.data = common.orl_faces(height=56, width=46)
+    config.image_steps = ()  # none: the grey values themselves
+    config.num_train = (2, 3, 5)  # images a person
+    config.num_held_out = 2  # images a person that choose settings
+    config.probes_per_person = 3.0  # on average, what is left; for the intervals
+    config.num_splits = 20
+
+    config.pca_widths = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)  # of single LDAs, as parts of N - C; the last is N - C
+    config.ridges = (0.01, 0.1, 1.0, 10.0)  # of single LDAs on all axes, in units of the mean eigenvalue
+
+    config.posterior = "gaussian"  # or cosine
+    config.num_members = 100
+    config.fixed_part = 0.2  # M0, as a part of N - C
+    config.random_part = 0.4  # M1
+    config.floor = 1e-5  # least variance of an axis that may be drawn, relative to the largest
+    config.people_part = 0.6  # people in a bag
+    config.images_part = 0.7  # images a person in a bag
+    config.bag_ridge = 0.1
+    config.block_size = 25  # members in flight
+
+    config.size_parts = ((0.0, 0.2), (0.0, 0.5), (0.1, 0.3), (0.2, 0.4), (0.3, 0.5))  # (M0, M1) of the analysis
+    config.num_candidates = 200  # random subspaces that members may choose from
+    config.candidate_part = 0.4  # axes of a candidate
+    config.choices = (1, 2, 5, 10, 25, 50, 100, 200)
+    return common.variant(config, variant, {"smoke": _smoke, "yaleb": _yaleb, "lfw": _lfw})
+
+
+def _smoke(config: ConfigDict) -> None:
+    config.data.options.size = (28, 23)
+    config.num_train = (3,)
+    config.num_splits = 2
+    config.num_members = 5
+    config.ridges = (0.1, 1.0)
+    config.size_parts = ((0.2, 0.4),)
+    config.num_candidates = 6
+    config.choices = (1, 6)
+
+
+def _yaleb(config: ConfigDict) -> None:
+    """Extended Yale B, 38 people x 64, from its `fea`/`gnd` file."""
+    config.data.loader = "matlab"
+    config.data.options = ConfigDict({"shape": (32, 32)})
+    config.num_train = (5, 10, 20)
+    config.probes_per_person = 41.5
+
+
+def _lfw(config: ConfigDict) -> None:
+    """People of LFW with at least 20 images."""
+    config.data.loader = "lfw"
+    config.data.options = ConfigDict({"size": (56, 46), "crop": (68, 80, 112, 92), "min_images": 20})
+    config.num_train = (5, 10)
+    config.probes_per_person = 36.0

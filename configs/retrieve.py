@@ -1,0 +1,35 @@
+"""Retrieval of photographs after learning from groups of five.
+
+    python -m experiments.retrieve --config=configs/retrieve.py --config.data.root=PHOTOS --workdir=runs/retrieve
+
+PHOTOS holds one folder of colour photographs a class, for example Corel-1k.
+"""
+
+from ml_collections import ConfigDict
+from ml_collections.config_dict import placeholder
+
+from configs import common
+
+
+def get_config(variant: str | None = None) -> ConfigDict:
+    """The whole study; see the fields."""
+    config = common.base(x64=True)
+    config.data = ConfigDict()
+    config.data.loader = "folders"
+    config.data.root = placeholder(str)
+    config.data.options = ConfigDict({"size": (128, 128), "color": True})
+    config.colour_steps = (("rgb_to_luv", {}), ("luv_histogram", {"num_bins": 16}))
+    config.texture_steps = (("to_gray", {}), ("block_dct", {"grid": (16, 16), "num_coefficients": 4}))
+    config.scalings = ("rooted and balanced", "balanced", "plain")
+    config.k = 15
+    config.group_size = 5
+    config.num_splits = 20
+    config.num_draws = 1  # groupings of each split
+    config.methods = ("rca", "ridge_rca", "np_per", "kernel_rca", "kernel_ridge_rca", "kernel_np_per")
+
+    # What methods choose from, on groups held out of the first split.
+    config.num_folds = 3
+    config.widths = (0.1, 0.2, 0.3, 0.5, 0.7)  # PCA axes, as parts of rank S_g
+    config.ridges = (0.001, 0.01, 0.1, 1.0)  # in units of the mean eigenvalue
+    config.bandwidths = (0.35, 0.5, 0.7, 1.0, 1.4)  # in units of the median distance
+    return common.variant(config, variant, {})

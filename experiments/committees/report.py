@@ -1,0 +1,155 @@
+"""Tables and figures of the study of committees."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.committees.methods import METHODS, SINGLE
+from jaxface.ensembles import RULES
+from jaxface.metrics import intervals
+from jaxface.metrics.intervals import Interval
+from jaxface.reports import figures
+from jaxface.reports.figures import Curve
+from jaxface.reports.html import Picture, Section
+from jaxface.reports.tables import Cell, Table, percent_interval
+
+Arrays = Mapping[int, Mapping[str, np.ndarray]]
+_DEFAULT = len(SINGLE)  # random subspaces by the sum rule
+
+
+def headline(config: ConfigDict, arrays: Arrays) -> Table:
+    """Error of every method at every number of training images."""
+    rows: list[tuple[Cell, ...]] = [
+        (METHODS[m], *(_cell(config, found["errors"][m], num_train) for num_train, found in arrays.items()))
+        for m in range(len(METHODS))
+    ]
+    return Table(
+        ("method", *(f"{num_train} images a person" for num_train in arrays)),
+        rows,
+        f"Identification error %, 95 % intervals over {config.num_splits} random splits",
+    )
+
+
+def sections(config: ConfigDict, arrays: Arrays) -> tuple[Section, ...]:
+    """The body of the report."""
+    return (_differences(config, arrays), _rules(config, arrays), _sizes(arrays), _choice(arrays))
+
+
+def _interval(config: ConfigDict, values: np.ndarray, num_train: int) -> Interval:
+    ratio = config.probes_per_person / num_train
+    return intervals.paired_interval(values, np.zeros_like(values), test_to_train=ratio)
+
+
+def _cell(config: ConfigDict, values: np.ndarray, num_train: int) -> Cell:
+    return "–" if np.isnan(values).any() else percent_interval(_interval(config, values, num_train))
+
+
+def _differences(config: ConfigDict, arrays: Arrays) -> Section:
+    rows: list[tuple[Cell, ...]] = []
+    for num_train, found in arrays.items():
+        for m in range(len(METHODS)):
+            gap = found["errors"][_DEFAULT] - found["errors"][m]
+            if m == _DEFAULT or np.isnan(gap).any():
+                continue
+            plain = intervals.paired_interval(gap, np.zeros_like(gap), test_to_train=0.0)
+            wide = _interval(config, gap, num_train)
+            rows.append((num_train, METHODS[m], percent_interval(plain), percent_interval(wide), _verdict(plain)))
+    return Section(
+        "Does the committee win?",
+        (
+            "The committee of random subspaces, sum rule, minus each other method on the same splits; negative means "
+            "that the committee errs less. The first interval is for other splits of these images, the second is "
+            "widened for the images that splits share.",
+            Table(
+                ("images a person", "committee against", "these images", "other images", "verdict"),
+                rows,
+                "Difference of error in points, 95 % intervals",
+            ),
+        ),
+    )
+
+
+def _verdict(interval: Interval) -> str:
+    if interval.high < 0:
+        return "committee better"
+    return "committee worse" if interval.low > 0 else "no difference shown"
+
+
+def _rules(config: ConfigDict, arrays: Arrays) -> Section:
+    rows: list[tuple[Cell, ...]] = [
+        (rule, *(_cell(config, found["rules"][r], num_train) for num_train, found in arrays.items()))
+        for r, rule in enumerate(RULES)
+    ]
+    pairs: list[tuple[Cell, ...]] = [
+        (name, *(_cell(config, found["eer"][k], num_train) for num_train, found in arrays.items()))
+        for k, name in enumerate(("LDA with a ridge", "committee, mean over members"))
+    ]
+    head = tuple(f"{num_train} images a person" for num_train in arrays)
+    return Section(
+        "Fusion, and pairs of images",
+        (
+            "The same members under every rule. Minimum and maximum let one overconfident member decide.",
+            Table(("rule", *head), rows, "Identification error %, random subspaces"),
+            "Verification: is it one person? The score of a pair is the mean cosine in the members' coordinates.",
+            Table(("score", *head), pairs, "EER %, all pairs of probes, people known from training"),
+        ),
+    )
+
+
+def _sizes(arrays: Arrays) -> Section:
+    pictures = []
+    for num_train, found in arrays.items():
+        lines = [
+            Curve(f"{fixed} fixed + {drawn} random", np.arange(1, len(accuracy) + 1), 100 * (1 - accuracy))
+            for fixed, drawn, accuracy in zip(found["fixed"], found["drawn"], found["accuracy"], strict=True)
+        ]
+        figure = figures.curves(
+            lines, x_label="members", y_label="error %", title=f"{num_train} training images a person", markers=False
+        )
+        pictures.append(Picture(f"growth_{num_train}.svg", figures.to_svg(figure), "First split, sum rule."))
+    rows: list[tuple[Cell, ...]] = [
+        (int(num_train), int(fixed), int(drawn), f"{a:.3f}", f"{t:.3f}", f"{c:.2f}")
+        for num_train, found in arrays.items()
+        for fixed, drawn, a, t, c in zip(
+            found["fixed"], found["drawn"], found["average error"], found["committee error"], found["correlation"],
+            strict=True,
+        )
+    ]  # fmt: skip
+    return Section(
+        "How many axes, how many members",
+        (
+            "M0 leading axes are fixed and M1 of the others drawn at random, for every member anew. E_av is the mean "
+            "squared error of the members' posteriors, E_com that of their mean: the gap is what diversity is worth.",
+            *pictures,
+            Table(
+                ("images a person", "M0", "M1", "E_av", "E_com", "mean correlation of errors"),
+                rows,
+                "First split, all members",
+            ),
+        ),
+    )
+
+
+def _choice(arrays: Arrays) -> Section:
+    pictures = []
+    for num_train, found in arrays.items():
+        lines = [
+            Curve("E_av, mean of the members", found["rho"], found["rho average error"]),
+            Curve("E_com, committee", found["rho"], found["rho committee error"]),
+            Curve("mean correlation of errors", found["rho"], found["rho correlation"]),
+            Curve("0-1 error of the committee", found["rho"], found["rho error"]),
+        ]
+        figure = figures.curves(
+            lines, x_label="candidates a member may choose from", y_label="error, correlation", log_x=True,
+            title=f"{num_train} training images a person",
+        )  # fmt: skip
+        pictures.append(Picture(f"choice_{num_train}.svg", figures.to_svg(figure), "First split."))
+    return Section(
+        "Strength against diversity",
+        (
+            "Every member takes the best of some random subspaces, judged on held-out images. The more it may choose "
+            "from, the stronger it is and the more like the others: E_com = E_av / T + the mean of E[e_i e_j].",
+            *pictures,
+        ),
+    )

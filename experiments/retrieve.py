@@ -1,0 +1,154 @@
+"""Retrieval of photographs after learning from small groups of similar ones.
+
+    python -m experiments.retrieve --config=configs/retrieve.py --config.data.root=PHOTOS --workdir=runs/retrieve
+
+Half of each class is the database, in which small groups are known to belong together; the other half asks. Reported
+is how many of the K nearest photographs are of the query's class, in the mean.
+"""
+
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments import inputs
+from experiments.publish import publish
+from experiments.weak import draws
+from experiments.weak.draws import Problem
+from experiments.weak.methods import METHODS
+from jaxface.cluster import neighbors
+from jaxface.core import checks
+from jaxface.data import LabelledImages, splits
+from jaxface.metrics import intervals
+from jaxface.metrics.retrieval import ranked_retrieval_at_k
+from jaxface.reports import figures
+from jaxface.reports.figures import Curve
+from jaxface.reports.html import Picture, Section
+from jaxface.reports.tables import Cell, Table, with_interval
+from jaxface.runtime import launch
+from jaxface.runtime.log import progress
+from jaxface.runtime.workdir import Workdir
+
+SCALINGS = ("plain", "balanced", "rooted and balanced")
+
+
+def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
+    """One stage for each scaling of the two kinds of features, then the report."""
+    if config.data.root is None:
+        raise ValueError("--config.data.root is missing: name a folder of colour photographs, one folder a class.")
+    for scaling in config.scalings:
+        checks.one_of("config.scalings", scaling, SCALINGS)
+    for name in config.methods:
+        checks.one_of("config.methods", name, METHODS)
+    photographs = inputs.load_faces(config.data)
+    arrays = {
+        scaling: workdir.stage(scaling.replace(" ", "-"), partial(hits, config, photographs, scaling))
+        for scaling in config.scalings
+    }
+    _publish(config, workdir, photographs, arrays)
+    return {
+        f"correct in the top {config.k}, {name}, {scaling}": float(found[name][:, -1].mean())
+        for scaling, found in arrays.items()
+        for name in ("pixels", *config.methods)
+    }
+
+
+def features(config: ConfigDict, images: np.ndarray, scaling: str) -> jnp.ndarray:
+    """Colour and texture `[n, 5120]`: concatenated as they are, or each kind with the same total variance."""
+    colour, texture = (
+        np.asarray(inputs.encode(jnp.asarray(images, inputs.working_dtype()), steps))
+        for steps in (config.colour_steps, config.texture_steps)
+    )
+    if scaling == "plain":
+        return jnp.asarray(np.concatenate([colour, texture], axis=1))
+    kinds = [np.sqrt(colour) if scaling.startswith("rooted") else colour, texture]
+    return jnp.asarray(np.concatenate([kind / np.sqrt(kind.var(axis=0).sum()) for kind in kinds], axis=1))
+
+
+def hits(config: ConfigDict, photographs: LabelledImages, scaling: str) -> dict[str, np.ndarray]:
+    """Mean number `[splits, k]` of right photographs in the top 1 to k, for every method on the same splits."""
+    x = features(config, photographs.images, scaling)
+    half = np.bincount(photographs.ids).min() // 2
+    parts = splits.k_shot(
+        photographs.ids, num_train=half, rng=np.random.default_rng(config.seed), num_splits=config.num_splits
+    )
+    settings: dict[str, Any] = {}
+    found: dict[str, list[np.ndarray]] = {name: [] for name in ("pixels", *config.methods)}
+    for number, part in enumerate(progress(parts, scaling)):
+        task = draws.problem_of(x, photographs.ids, np.flatnonzero(part == 0), np.flatnonzero(part == 1))
+        grouping = draws.random_draws(config, task, config.group_size, seed=number)
+        found["pixels"].append(_correct(config, task, x))
+        for name in config.methods:
+            if number == 0:
+                settings[name] = draws.chosen_setting(config, task, grouping, METHODS[name])
+            found[name].append(
+                _correct(config, task, draws.embedded(task, grouping, METHODS[name], settings[name]).z[0])
+            )
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def _correct(config: ConfigDict, task: Problem, z: jnp.ndarray) -> np.ndarray:
+    """Mean number `[k]` of the database's photographs of the query's class in the top 1 to k."""
+    ids = np.asarray(task.ids)
+    found = neighbors.nearest(z[task.train], z[task.probes], num_neighbors=config.k)
+    return ranked_retrieval_at_k(ids[task.train][np.asarray(found.indices)], ids[task.probes], k=config.k).number
+
+
+def _title(name: str) -> str:
+    return "features as they are" if name == "pixels" else METHODS[name].title
+
+
+def _publish(
+    config: ConfigDict, workdir: Workdir, photographs: LabelledImages, arrays: dict[str, dict[str, np.ndarray]]
+) -> None:
+    names = ("pixels", *config.methods)
+    rows: list[tuple[Cell, ...]] = []
+    for name in names:
+        cells = [
+            intervals.paired_interval(found[name][:, -1], 0 * found[name][:, -1], test_to_train=1.0)
+            for found in arrays.values()
+        ]
+        rows.append((_title(name), *(with_interval(cell) for cell in cells)))
+    difference: list[tuple[Cell, ...]] = []
+    if {"kernel_np_per", "kernel_rca"} <= set(config.methods):
+        for scaling, found in arrays.items():
+            a, b = (found[name][:, -1] for name in ("kernel_np_per", "kernel_rca"))
+            plain, wide = (intervals.paired_interval(a, b, test_to_train=ratio) for ratio in (0.0, 1.0))
+            won = f"{int((a > b).sum())} of {len(a)}"
+            difference.append((scaling, *(with_interval(each) for each in (plain, wide)), won))
+    pictures = []
+    for scaling, found in arrays.items():
+        lines = [Curve(_title(name), np.arange(1, config.k + 1), found[name].mean(axis=0)) for name in names]
+        figure = figures.curves(
+            lines, x_label="K", y_label="right photographs in the top K", title=scaling.capitalize()
+        )
+        pictures.append(Picture(f"top_{scaling.replace(' ', '_')}.svg", figures.to_svg(figure), "Mean over splits."))
+    head = ("method", *arrays)
+    blocks: list[Any] = [
+        "Colours are a histogram of L*u*v* in 16 x 16 x 16 boxes, texture the first four DCT coefficients of 16 x 16 "
+        "blocks. The two have very different scales: concatenated as they are, one of them decides alone.",
+        *pictures,
+    ]
+    if difference:
+        blocks.append(
+            Table(
+                ("features", "these photographs", "other photographs", "splits won"),
+                difference,
+                f"Kernel NP-PER minus kernel RCA, right photographs in the top {config.k}, 95 % intervals",
+            )
+        )
+    publish(
+        workdir,
+        title="Retrieval after learning from groups",
+        lead=f"{len(photographs.names)} classes, {len(photographs.ids)} photographs, groups of {config.group_size}; "
+        f"{config.num_splits} random halves, intervals widened for the photographs that halves share.",
+        headline=Table(head, rows, f"Right photographs among the nearest {config.k}"),
+        sections=[Section("Right photographs in the top K", tuple(blocks))],
+        credits=(photographs.credit,),
+    )
+
+
+if __name__ == "__main__":
+    launch.main(run)

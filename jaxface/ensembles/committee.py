@@ -1,0 +1,135 @@
+"""What a committee gains over its members: the errors E_av and E_com, their correlation, and accuracy as it grows.
+
+For classification the truth h(x) is one-hot, `P_t(. | x) = h(x) + e_t(x)`, and with `C_ij = E[e_i(x)'e_j(x)]`
+
+    E_av = 1/T sum_t C_tt      E_com = 1/T^2 sum_ij C_ij = E_av / T + 1/T^2 sum_{i != j} C_ij = E_av - ambiguity
+
+where E_com is the error of the sum rule and the ambiguity `1/T sum_t E|P_t - P|^2` is never negative: a committee is
+never worse than its average member in squared error, whatever the correlations. In 0-1 error it can be.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import checks
+from jaxface.ensembles import fusion
+from jaxface.ensembles.posteriors import Rule
+
+
+class Diagnosis(NamedTuple):
+    """Squared (Brier) errors of members and committee."""
+
+    products: jax.Array  # [m, m], C, mean products of errors
+    average_error: jax.Array  # [], E_av
+    committee_error: jax.Array  # [], E_com
+    ambiguity: jax.Array  # [], E_av - E_com: what the diversity of the members is worth
+    correlation: jax.Array  # [m, m], C_ij / sqrt(C_ii C_jj), not centred; 0 for a member without error
+    mean_correlation: jax.Array  # [], over i != j; NaN for one member
+
+
+class Growth(NamedTuple):
+    """The first T members, T = 1..m."""
+
+    average_error: jax.Array  # [m], E_av
+    committee_error: jax.Array  # [m], E_com of the sum rule
+    accuracy: jax.Array  # [m], of the rule
+
+
+def diagnose(log_posteriors: ArrayLike, labels: ArrayLike) -> Diagnosis:
+    """Errors of log posteriors `[m, n, c]` at images with known labels `[n]`."""
+    _check(log_posteriors, labels)
+    c = _products(jnp.asarray(log_posteriors), jnp.asarray(labels))
+    m = c.shape[0]
+    average, together = jnp.diagonal(c).mean(), c.mean()
+    length = jnp.sqrt(jnp.diagonal(c))
+    inverse = jnp.where(length > 0, 1 / jnp.where(length > 0, length, 1), 0)
+    correlation = c * inverse[:, None] * inverse[None, :]
+    others = correlation.sum() - jnp.diagonal(correlation).sum()
+    mean = others / (m * (m - 1)) if m > 1 else jnp.full_like(others, jnp.nan)
+    return Diagnosis(c, average, together, average - together, correlation, mean)
+
+
+def growth(log_posteriors: ArrayLike, labels: ArrayLike, *, rule: Rule = fusion.sum) -> Growth:
+    """Errors and accuracy of the first T members for all T, in one pass over log posteriors `[m, n, c]`.
+
+    `rule` is one of `fusion`; for `weighted` add the logarithms of the weights to the posteriors and take `sum`.
+    """
+    _check(log_posteriors, labels)
+    if rule not in _RUNNING:
+        names = ", ".join(f"fusion.{known.__name__}" for known in _RUNNING)
+        raise ValueError(f"rule must be one of {names}; got {checks.describe(rule)}.")
+    return _growth(jnp.asarray(log_posteriors), jnp.asarray(labels), rule=rule)
+
+
+@partial(jax.jit, static_argnames="rule")
+def _growth(log_posteriors: jax.Array, labels: jax.Array, *, rule: Rule) -> Growth:
+    c = _products(log_posteriors, labels)
+    size = jnp.arange(1, c.shape[0] + 1, dtype=c.dtype)
+    within = jnp.diagonal(jnp.cumsum(jnp.cumsum(c, axis=0), axis=1))
+    running = _RUNNING[rule]
+
+    def add(state: Any, one: jax.Array) -> tuple[Any, jax.Array]:
+        state = running.add(state, one)
+        is_right = fusion.predict(running.scores(state)) == labels
+        return state, is_right.mean(dtype=c.dtype)
+
+    _, accuracy = jax.lax.scan(add, running.start(log_posteriors), log_posteriors)
+    return Growth(jnp.cumsum(jnp.diagonal(c)) / size, within / size**2, accuracy)
+
+
+def _products(log_posteriors: jax.Array, labels: jax.Array) -> jax.Array:
+    """C `[m, m]`, the mean over images of `e_i'e_j`."""
+    truth = jax.nn.one_hot(labels, log_posteriors.shape[2], dtype=log_posteriors.dtype)
+    errors = jnp.exp(log_posteriors) - truth[None]
+    flat = errors.reshape(errors.shape[0], -1)
+    return flat @ flat.T / labels.shape[0]
+
+
+def _check(log_posteriors: ArrayLike, labels: ArrayLike) -> None:
+    sizes = checks.shapes(log_posteriors=(log_posteriors, "m n c"), labels=(labels, "n"))
+    checks.floating(log_posteriors=log_posteriors)
+    checks.at_least("number of members", sizes["m"], 1)
+    checks.at_least("number of images", sizes["n"], 1)
+    checks.dense_labels("labels", labels, sizes["c"])
+
+
+class _Running(NamedTuple):
+    """A fusion rule one member at a time; `scores` `[n, c]` order the classes as the rule does."""
+
+    start: Callable[[jax.Array], Any]  # of log posteriors [m, n, c]
+    add: Callable[[Any, jax.Array], Any]
+    scores: Callable[[Any], jax.Array]
+
+
+def _fold(add: Callable[[jax.Array, jax.Array], jax.Array], neutral: float) -> _Running:
+    return _Running(lambda all_members: jnp.full_like(all_members[0], neutral), add, lambda state: state)
+
+
+def _insert(ascending: jax.Array, one: jax.Array) -> jax.Array:
+    """Members in ascending order `[m, n, c]`, places not yet taken at infinity, with one more."""
+    below = jnp.concatenate([jnp.full_like(one, -jnp.inf)[None], ascending[:-1]])
+    return jnp.clip(one[None], below, ascending)
+
+
+def _middle(ascending: jax.Array) -> jax.Array:
+    taken = (ascending[:, 0, 0] < jnp.inf).sum()
+    return jnp.logaddexp(ascending[(taken - 1) // 2], ascending[taken // 2])
+
+
+_RUNNING: dict[Rule, _Running] = {
+    fusion.sum: _fold(jnp.logaddexp, -jnp.inf),
+    fusion.product: _fold(jnp.add, 0.0),
+    fusion.min: _fold(jnp.minimum, jnp.inf),
+    fusion.max: _fold(jnp.maximum, -jnp.inf),
+    fusion.median: _Running(lambda all_members: jnp.full_like(all_members, jnp.inf), _insert, _middle),
+    fusion.vote: _Running(
+        start=lambda all_members: (jnp.zeros_like(all_members[0]), jnp.full_like(all_members[0], -jnp.inf)),
+        add=lambda state, one: (state[0] + fusion.votes(one), jnp.logaddexp(state[1], one)),
+        scores=lambda state: fusion.vote_scores(state[0], fusion.normalize(state[1])),
+    ),
+}

@@ -1,0 +1,106 @@
+"""Discriminant directions on some axes: by an exact short cut, and from the samples.
+
+In the principal coordinates of the training set `S_t / n = diag(v)`, also on any subset J of the axes. With the c x |J|
+matrix of scaled class means `A = diag(n_c / n)^1/2 M_J diag(v_J)^-1/2 = U s V'`,
+
+    S_b / n = diag(v_J)^1/2 A'A diag(v_J)^1/2      S_w / n = diag(v_J)^1/2 (I - A'A) diag(v_J)^1/2
+
+so `W = diag(v_J)^-1/2 V diag(1 - s^2)^-1/2` whitens S_w / n and diagonalises S_b: no sample is projected again. A ridge
+on S_w is added to v. Where S_w is nearly singular, 1 - s^2 has lost its digits and the thin factor of S_w has not.
+
+Axes `[k]` that hold -1 are not used: their rows of W are zero. A `ridge` adds `ridge (tr S_w / k) I` to S_w.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+from jax.typing import ArrayLike
+
+from jaxface.linalg import nullspace, spectral
+from jaxface.linalg.scatter import ClassMoments
+
+
+class Directions(NamedTuple):
+    """A basis that whitens S_w / n, and how far it can be trusted."""
+
+    basis: jax.Array  # [k, r], W
+    rank: jax.Array  # int32 [], of S_w on the axes; the short cuts take it for granted
+    margin: jax.Array  # [], about the least of 1 - s^2; NaN when rounding left nothing of it
+
+
+def by_cholesky(moments: ClassMoments, variances: jax.Array, axes: jax.Array, *, ridge: ArrayLike) -> Directions:
+    """All k directions, when k < c: `W = diag(v_J)^-1/2 L^-T` with `L L' = I - A'A`.
+
+    They come in no order, and without eigenvectors: in about a tenth of the time of `by_means`.
+    """
+    scale, a = _scaled_means(moments, variances, axes, ridge)
+    eye = jnp.eye(axes.shape[0], dtype=a.dtype)
+    inverse = solve_triangular(jnp.linalg.cholesky(eye - a.T @ a), eye, lower=True)
+    # The largest diagonal entry of (I - A'A)^-1 is at most its largest eigenvalue 1 / (1 - s^2), and not far below.
+    margin = 1 / (inverse**2).sum(axis=0).max()
+    return Directions(scale[:, None] * inverse.T, _num_used(axes), margin)
+
+
+def by_means(
+    moments: ClassMoments, variances: jax.Array, axes: jax.Array, *, ridge: ArrayLike, width: int
+) -> Directions:
+    """The `width` leading directions: `W = diag(v_J)^-1/2 V diag(1 - s^2)^-1/2`."""
+    scale, a = _scaled_means(moments, variances, axes, ridge)
+    svd = spectral.thin_svd(a)
+    within = (1 - svd.values) * (1 + svd.values)
+    basis = scale[:, None] * svd.right[:width].T * (within[:width] ** -0.5)[None, :]
+    return Directions(basis, _num_used(axes), within.min())
+
+
+def by_rows(
+    y: jax.Array, labels: jax.Array, weights: jax.Array, axes: jax.Array, *, ridge: ArrayLike, num_classes: int,
+    width: int,
+) -> Directions:  # fmt: skip
+    """The same of rows y `[n, p]` seen weights `[n]` times, in any coordinates: two thin SVDs, no scatter is formed.
+
+    Directions in which S_w vanishes are left out: their columns are zero and the rank says how many remain.
+    """
+    x = jnp.where(axes[None, :] >= 0, y[:, axes], 0)
+    counts = jax.ops.segment_sum(weights, labels, num_classes)
+    means = jax.ops.segment_sum(weights[:, None] * x, labels, num_classes) / jnp.maximum(counts, 1)[:, None]
+    share = counts / counts.sum()
+    between = jnp.sqrt(share)[:, None] * (means - (share @ means)[None, :])
+    within = jnp.sqrt(weights / counts.sum())[:, None] * (x - means[labels])
+    # Axes are brought to one scale first: their variances span many orders, and rounding is relative to the largest.
+    scale = _inverse_root((within**2).sum(axis=0) + (between**2).sum(axis=0))
+    gamma = _ridge_size(ridge, (within**2).sum(), axes)
+    rows = jnp.concatenate([within * scale[None, :], jnp.diag(jnp.sqrt(gamma) * scale)])
+    svd = spectral.thin_svd(jnp.linalg.qr(rows, mode="r"))
+    rank = nullspace.numerical_rank(svd.values, rtol=nullspace.default_rtol(rows))
+    usable = jnp.arange(svd.values.shape[0]) < rank
+    inverse = jnp.where(usable, 1 / jnp.where(usable, svd.values, 1), 0)
+    whitening = scale[:, None] * svd.right.T * inverse[None, :]
+    basis = whitening @ spectral.thin_svd(between @ whitening).right[:width].T
+    return Directions(basis, rank, svd.values.min() ** 2)
+
+
+def _scaled_means(
+    moments: ClassMoments, variances: jax.Array, axes: jax.Array, ridge: ArrayLike
+) -> tuple[jax.Array, jax.Array]:
+    """`diag(v_J + gamma)^-1/2` `[k]` and A `[c, k]`; zero on axes without variance."""
+    share = moments.counts / moments.counts.sum()
+    means = moments.mean[:, axes]
+    total = jnp.where(axes >= 0, variances[axes], 0)
+    between = jnp.where(axes >= 0, share @ means**2, 0)
+    gamma = _ridge_size(ridge, total.sum() - between.sum(), axes)
+    scale = _inverse_root(jnp.where(axes >= 0, total + gamma, 0))
+    return scale, jnp.sqrt(share)[:, None] * means * scale[None, :]
+
+
+def _ridge_size(ridge: ArrayLike, trace: jax.Array, axes: jax.Array) -> jax.Array:
+    return jnp.asarray(ridge, trace.dtype) * trace / jnp.maximum(_num_used(axes), 1)
+
+
+def _num_used(axes: jax.Array) -> jax.Array:
+    return (axes >= 0).sum(dtype=jnp.int32)
+
+
+def _inverse_root(x: jax.Array) -> jax.Array:
+    return jnp.where(x > 0, jnp.where(x > 0, x, 1) ** -0.5, 0)

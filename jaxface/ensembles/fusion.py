@@ -1,0 +1,112 @@
+"""Fusion rules: log posteriors of the members `[m, ..., c]` to one answer `[..., c]`.
+
+All but `vote` return `log P(c | x)`, normalised; where a rule leaves no class possible, all are equally so. A class
+is predicted by `predict`, the lowest label among equals. `weighted` has weights learnt on held-out images.
+"""
+
+import math
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import logsumexp
+from jax.typing import ArrayLike
+
+from jaxface.core import checks, fitinfo, loops
+from jaxface.core.fitinfo import FitInfo
+from jaxface.linalg import distances
+
+
+def sum(log_posteriors: jax.Array) -> jax.Array:
+    """`P = 1/T sum_t P_t`."""
+    return normalize(logsumexp(log_posteriors, axis=0))
+
+
+def product(log_posteriors: jax.Array) -> jax.Array:
+    """`P` proportional to `prod_t P_t`, as a sum of logarithms: a product of 400 factors underflows."""
+    return normalize(log_posteriors.sum(axis=0))
+
+
+def min(log_posteriors: jax.Array) -> jax.Array:
+    """`P` proportional to `min_t P_t`; the minima themselves do not sum to one."""
+    return normalize(log_posteriors.min(axis=0))
+
+
+def max(log_posteriors: jax.Array) -> jax.Array:
+    """`P` proportional to `max_t P_t`."""
+    return normalize(log_posteriors.max(axis=0))
+
+
+def median(log_posteriors: jax.Array) -> jax.Array:
+    """`P` proportional to the median over t of P_t, the mean of the middle two when T is even."""
+    m = log_posteriors.shape[0]
+    ascending = jnp.sort(log_posteriors, axis=0)
+    return normalize(jnp.logaddexp(ascending[(m - 1) // 2], ascending[m // 2]))
+
+
+def vote(log_posteriors: jax.Array) -> jax.Array:
+    """Votes less those of the winner, plus the posterior of the sum rule, which settles ties: a score, not a posterior.
+
+    Each member votes for its likeliest class, the lowest label among equals.
+    """
+    return vote_scores(votes(log_posteriors).sum(axis=0), sum(log_posteriors))
+
+
+def weighted(log_posteriors: jax.Array, weights: ArrayLike) -> jax.Array:
+    """`P = sum_t w_t P_t` with weights `[m]` that are at least 0 and sum to one."""
+    shape = (-1,) + (1,) * (log_posteriors.ndim - 1)
+    return normalize(logsumexp(log_posteriors, axis=0, b=jnp.reshape(weights, shape)))
+
+
+def fit_weights(
+    log_posteriors: ArrayLike, labels: ArrayLike, *, num_iters: int, tol: float = 0.0
+) -> tuple[jax.Array, FitInfo]:
+    """Weights `[m]` that maximise the mean `log sum_t w_t P_t(label)` of held-out images, by EM from equal weights.
+
+    The problem is concave, so the start does not matter, and every step ascends: `w_t` becomes the mean share of member
+    t in the posterior of the right class. Held-out people are enrolled first (`lda_member.enroll`).
+    """
+    sizes = checks.shapes(log_posteriors=(log_posteriors, "m n c"), labels=(labels, "n"))
+    checks.floating(log_posteriors=log_posteriors)
+    checks.dense_labels("labels", labels, sizes["c"])
+    return _fit_weights(jnp.asarray(log_posteriors), jnp.asarray(labels), num_iters=num_iters, tol=tol)
+
+
+@partial(jax.jit, static_argnames=("num_iters", "tol"))
+def _fit_weights(
+    log_posteriors: jax.Array, labels: jax.Array, *, num_iters: int, tol: float
+) -> tuple[jax.Array, FitInfo]:
+    m, n, _ = log_posteriors.shape
+    right = jnp.take_along_axis(log_posteriors, labels[None, :, None], axis=2)[:, :, 0]
+    # An image that every member calls impossible says nothing about them.
+    right = jnp.where(jnp.isneginf(right).all(axis=0)[None, :], 0, right)
+
+    def update(log_weights: jax.Array) -> tuple[jax.Array, jax.Array]:
+        joint = log_weights[:, None] + right
+        evidence = logsumexp(joint, axis=0)
+        return logsumexp(joint - evidence[None, :], axis=1) - math.log(n), evidence.mean()
+
+    log_weights, trace = loops.iterate(update, jnp.full(m, -math.log(m), right.dtype), num_iters=num_iters, tol=tol)
+    info = fitinfo.closed_form(dtype=right.dtype, status=trace.status, objective=trace.objective)
+    return jnp.exp(log_weights), info._replace(num_iters=trace.num_iters)
+
+
+def predict(fused: jax.Array) -> jax.Array:
+    """The class with the largest entry of `[..., c]`, the lowest label among equals; int32."""
+    return distances.first_min(-fused)
+
+
+def votes(log_posteriors: jax.Array) -> jax.Array:
+    """One-hot votes `[..., c]` of posteriors `[..., c]`."""
+    return jax.nn.one_hot(predict(log_posteriors), log_posteriors.shape[-1], dtype=log_posteriors.dtype)
+
+
+def vote_scores(count: jax.Array, fused: jax.Array) -> jax.Array:
+    """Votes `[..., c]` relative to the winner's, with ties settled by log posteriors `[..., c]`."""
+    return (count - count.max(axis=-1, keepdims=True)) + jnp.exp(fused)
+
+
+def normalize(log_p: jax.Array) -> jax.Array:
+    """`log P` with `sum_c P_c = 1` over the last axis; uniform where every class is impossible."""
+    possible = jnp.isfinite(log_p).any(axis=-1, keepdims=True)
+    return jax.nn.log_softmax(jnp.where(possible, log_p, 0), axis=-1)

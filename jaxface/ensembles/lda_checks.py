@@ -1,0 +1,95 @@
+"""What an LDA member asks of its arguments, with the remedy in the message; concrete values only."""
+
+import numpy as np
+from jax.typing import ArrayLike
+
+from jaxface.core import checks
+
+# Rounding of float32 coordinates leaves correlations of 1e-4 between axes that differ by 1e6 in variance.
+_CORRELATED = 1e-2
+_LEAST_VARIANCE = 1e-6
+
+
+def samples(y: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, num_classes: int, ridge: ArrayLike) -> None:
+    """Finite coordinates, dense labels with an image of every class, axes that exist, a ridge that is none or more."""
+    checks.floating(y=y)
+    checks.finite(y=y)
+    checks.at_least("num_classes", num_classes, 2, "discrimination needs two classes")
+    checks.dense_labels("labels", labels, num_classes)
+    checks.between("axes", axes, -1, np.shape(y)[1] - 1)
+    checks.between("ridge", ridge, 0.0, np.inf, closed_high=False)
+    if checks.is_concrete(labels):
+        counts = np.bincount(np.asarray(labels), minlength=num_classes)
+        if not counts.all():
+            raise ValueError(
+                f"labels must hold an image of every class, for each needs a centre; class {int(counts.argmin())} has "
+                "none. Make them dense with jaxface.data.groups.dense."
+            )
+
+
+def width(num_components: int | None, *, num_axes: int, num_classes: int) -> int:
+    """The directions asked for, by default min(k, c - 1)."""
+    if num_components is None:
+        return min(num_axes, num_classes - 1)
+    checks.at_least("num_components", num_components, 1)
+    checks.at_most("num_components", num_components, num_axes, "the axes of a member")
+    checks.at_most("num_components", num_components, num_classes - 1, "the rank of the between-class scatter")
+    return num_components
+
+
+def principal(y: ArrayLike) -> None:
+    """Columns of y `[n, p]` that are centred and uncorrelated: `S_t v = diag(S_t) v` for one generic v."""
+    if not checks.is_concrete(y):
+        return
+    values = np.asarray(y)
+    variances = (values * values).mean(axis=0)
+    kept = variances > _LEAST_VARIANCE * variances.max(initial=0.0)
+    deviations = np.sqrt(variances, where=kept, out=np.ones_like(variances))
+    direction = np.where(kept, np.cos(np.arange(len(kept), dtype=values.dtype)), 0)
+    back = values.T @ (values @ (direction / deviations)) / deviations / len(values)
+    wrong = np.abs(np.where(kept, back - direction, 0)) + np.abs(np.where(kept, values.mean(axis=0), 0)) / deviations
+    if wrong.max(initial=0.0) > _CORRELATED:
+        raise ValueError(
+            "y must be the principal coordinates of these very samples, columns centred and uncorrelated; "
+            f"column {int(wrong.argmax())} is not. Give other coordinates to fit_bags, with weights of 1."
+        )
+
+
+def freedom(axes: ArrayLike, num_samples: int, num_classes: int, *, ridge: ArrayLike) -> None:
+    """At most n - c axes without a ridge."""
+    most = num_samples - num_classes
+    if _may_be_singular(axes, ridge) and (largest := int(_num_used(axes).max(initial=0))) > most:
+        raise ValueError(
+            f"axes must hold at most N - C = {num_samples} - {num_classes} = {most} axes a member, the rank of S_w; "
+            f"got M0 + M1 = {largest}. Take fewer, or a ridge above 0, for example 0.1."
+        )
+
+
+def bags(weights: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, ridge: ArrayLike) -> None:
+    """Weights of at least 0, two people in every bag, and at most its images less its people as axes without ridge."""
+    if not (checks.is_concrete(weights) and checks.is_concrete(labels)):
+        return
+    checks.between("weights", weights, 0.0, np.inf, closed_high=False)
+    present = np.asarray(weights) > 0
+    people = np.stack([np.unique(np.asarray(labels)[bag]).size for bag in present])
+    fewest = int(people.argmin())
+    if people[fewest] < 2:
+        raise ValueError(f"weights must leave two people in every bag; bag {fewest} has {people[fewest]}.")
+    if not _may_be_singular(axes, ridge):
+        return
+    spare = present.sum(axis=1) - people - _num_used(axes)
+    tightest = int(spare.argmin())
+    if spare[tightest] < 0:
+        raise ValueError(
+            f"axes must not outnumber the different images of a bag less its people, the rank of S_w; bag {tightest} "
+            f"has {present[tightest].sum()} images of {people[tightest]} people for {_num_used(axes)[tightest]} axes. "
+            "Take fewer axes or larger bags, or a ridge above 0, for example 0.1."
+        )
+
+
+def _may_be_singular(axes: ArrayLike, ridge: ArrayLike) -> bool:
+    return checks.is_concrete(axes) and checks.is_concrete(ridge) and not np.all(np.asarray(ridge) > 0)
+
+
+def _num_used(axes: ArrayLike) -> np.ndarray:
+    return (np.asarray(axes) >= 0).sum(axis=1)

@@ -1,0 +1,191 @@
+"""The LDA member: discriminant directions on some principal axes, and where the people stand in them."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import checks, fitinfo
+from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.core.pytree import params
+from jaxface.ensembles import directions, lda_checks, posteriors
+from jaxface.ensembles.directions import Directions
+from jaxface.ensembles.members import map_members
+from jaxface.linalg import scatter
+
+
+@params
+class LdaMember:
+    """Coordinates `z = W' y_J` in which the covariance within people is I; a committee has a leading axis m."""
+
+    axes: jax.Array  # int32 [k], J; -1 marks places that are not used
+    basis: jax.Array  # [k, r], W
+    centers: jax.Array  # [c, r]
+
+
+def fit(
+    y: ArrayLike,
+    labels: ArrayLike,
+    axes: ArrayLike,
+    *,
+    num_classes: int,
+    num_components: int | None = None,
+    kept: ArrayLike | None = None,
+    ridge: ArrayLike = 0.0,
+    unbiased: bool = True,
+    block_size: int | None = None,
+) -> tuple[LdaMember, FitInfo]:
+    """An LDA on each row of axes `[m, k]` of the principal coordinates y `[n, p]` of the training set itself.
+
+    All min(k, c - 1) directions are kept by default, in no order when k < c. `num_components` keeps the leading ones,
+    in order; `kept`, which may be traced, zeroes those behind it and leaves the shape. `ridge` adds
+    `ridge (tr S_w / k) I` to S_w. Coordinates whiten `S_w / (n - c)`, or `S_w / n` when not `unbiased`: a temperature
+    of the posteriors. A singular S_w without a ridge gives RANK_DEFICIENT. The result has stopped gradients.
+    """
+    sizes = checks.shapes(y=(y, "n p"), labels=(labels, "n"), axes=(axes, "m k"))
+    lda_checks.samples(y, labels, axes, num_classes=num_classes, ridge=ridge)
+    lda_checks.principal(y)
+    lda_checks.freedom(axes, sizes["n"], num_classes, ridge=ridge)
+    width = lda_checks.width(num_components, num_axes=sizes["k"], num_classes=num_classes)
+    # With all directions any square root of S_w^-1 whitens.
+    in_order = num_components is not None or kept is not None or width < sizes["k"]
+    return _fit(
+        jnp.asarray(y), jnp.asarray(labels), jnp.asarray(axes), ridge, kept, unbiased,
+        num_classes=num_classes, width=width, in_order=in_order, block_size=block_size,
+    )  # fmt: skip
+
+
+def fit_bags(
+    y: ArrayLike,
+    labels: ArrayLike,
+    axes: ArrayLike,
+    weights: ArrayLike,
+    *,
+    num_classes: int,
+    num_components: int | None = None,
+    kept: ArrayLike | None = None,
+    ridge: ArrayLike = 0.0,
+    unbiased: bool = True,
+    block_size: int | None = None,
+) -> tuple[LdaMember, FitInfo]:
+    """`fit` to bags: member t sees each row of y `[n, p]` `weights[t]` times, weights `[m, n]`; any coordinates serve.
+
+    The directions come from the bag and the centres from all rows, so that every class has a posterior. They are in
+    order, and zero behind the number of people in the bag less one.
+    """
+    sizes = checks.shapes(y=(y, "n p"), labels=(labels, "n"), axes=(axes, "m k"), weights=(weights, "m n"))
+    lda_checks.samples(y, labels, axes, num_classes=num_classes, ridge=ridge)
+    lda_checks.bags(weights, labels, axes, ridge=ridge)
+    width = lda_checks.width(num_components, num_axes=sizes["k"], num_classes=num_classes)
+    return _fit_bags(
+        jnp.asarray(y), jnp.asarray(labels), jnp.asarray(axes), jnp.asarray(weights), ridge, kept, unbiased,
+        num_classes=num_classes, width=width, block_size=block_size,
+    )  # fmt: skip
+
+
+def transform(member: LdaMember, y: jax.Array) -> jax.Array:
+    """`z = W' y_J`: `[p]` to `[r]`."""
+    return y[member.axes] @ member.basis
+
+
+def enroll(members: LdaMember, y: ArrayLike, labels: ArrayLike, *, num_classes: int) -> LdaMember:
+    """The committee with the centres of other people, from images y `[n, p]` in the same principal coordinates."""
+    checks.shapes(y=(y, "n p"), labels=(labels, "n"))
+    checks.floating(y=y)
+    checks.dense_labels("labels", labels, num_classes)
+    means = posteriors.class_centers(jnp.asarray(y), jnp.asarray(labels), num_classes=num_classes)
+    return _with_centers(members.axes, members.basis, means)
+
+
+def gaussian(member: LdaMember, y: jax.Array) -> jax.Array:
+    """`log softmax_c(-|z - m_c|^2 / 2)` `[n, c]` of rows y `[n, p]`."""
+    # |z|^2 is common to all classes, and W m_c costs less than W'y.
+    return posteriors.linear(y[:, member.axes], member.basis @ member.centers.T, (member.centers**2).sum(axis=1) / 2)
+
+
+def cosine(member: LdaMember, y: jax.Array) -> jax.Array:
+    """`log P_c` `[n, c]` of rows y `[n, p]`, `P_c` proportional to `(1 + cos(z, m_c)) / 2`: without temperature."""
+    return posteriors.cosine(y[:, member.axes] @ member.basis, member.centers)
+
+
+@partial(jax.jit, static_argnames=("num_classes", "width", "in_order", "block_size"))
+def _fit(
+    y: jax.Array,
+    labels: jax.Array,
+    axes: jax.Array,
+    ridge: ArrayLike,
+    kept: ArrayLike | None,
+    unbiased: ArrayLike,
+    *,
+    num_classes: int,
+    width: int,
+    in_order: bool,
+    block_size: int | None,
+) -> tuple[LdaMember, FitInfo]:
+    y = jax.lax.stop_gradient(y)
+    moments = scatter.class_moments(y, labels, num_classes=num_classes)
+    short = partial(directions.by_means, width=width) if in_order else directions.by_cholesky
+    found = map_members(partial(short, moments, (y**2).mean(axis=0), ridge=ridge), axes, block_size=block_size)
+
+    def by_rows() -> Directions:
+        each = partial(directions.by_rows, y, labels, jnp.ones(y.shape[0], y.dtype))
+        each = partial(each, ridge=ridge, num_classes=num_classes, width=width)
+        return map_members(each, axes, block_size=block_size)
+
+    has_digits = (found.margin > 1e5 * float(jnp.finfo(y.dtype).eps)).all()  # false for NaN
+    found = jax.lax.cond(has_digits, lambda: found, by_rows)
+    n = jnp.full(axes.shape[:1], y.shape[0], y.dtype)
+    return _finish(found, axes, moments.mean, jnp.where(unbiased, n - num_classes, n) / n, kept, ridge)
+
+
+@partial(jax.jit, static_argnames=("num_classes", "width", "block_size"))
+def _fit_bags(
+    y: jax.Array,
+    labels: jax.Array,
+    axes: jax.Array,
+    weights: jax.Array,
+    ridge: ArrayLike,
+    kept: ArrayLike | None,
+    unbiased: ArrayLike,
+    *,
+    num_classes: int,
+    width: int,
+    block_size: int | None,
+) -> tuple[LdaMember, FitInfo]:
+    y = jax.lax.stop_gradient(y)
+    weights = weights.astype(y.dtype)
+
+    def each(bag: tuple[jax.Array, jax.Array]) -> Directions:
+        return directions.by_rows(y, labels, *bag, ridge=ridge, num_classes=num_classes, width=width)
+
+    found = map_members(each, (weights, axes), block_size=block_size)
+    counts = jax.vmap(lambda w: jax.ops.segment_sum(w, labels, num_classes))(weights)
+    n, c = counts.sum(axis=1), (counts > 0).sum(axis=1)
+    kept = jnp.minimum(c - 1, num_classes if kept is None else kept)
+    means = posteriors.class_centers(y, labels, num_classes=num_classes)
+    return _finish(found, axes, means, jnp.where(unbiased, n - c, n) / n, kept, ridge)
+
+
+def _finish(
+    found: Directions,
+    axes: jax.Array,
+    means: jax.Array,
+    divisor: jax.Array,
+    kept: ArrayLike | None,
+    ridge: ArrayLike,
+) -> tuple[LdaMember, FitInfo]:
+    """From directions that whiten S_w / n to members; `divisor` `[m]` is that of S_w over n."""
+    basis = found.basis * jnp.sqrt(divisor)[:, None, None]
+    if kept is not None:
+        behind = jnp.arange(basis.shape[2])[None, :] >= jnp.reshape(kept, (-1, 1))
+        basis = jnp.where(behind[:, None, :], 0, basis)
+    full = found.rank >= (axes >= 0).sum(axis=1)
+    status = jnp.where(full, int(Status.OK), int(Status.RANK_DEFICIENT))
+    info = partial(fitinfo.closed_form, dtype=basis.dtype, jitter=ridge)
+    return _with_centers(axes, basis, means), jax.vmap(lambda s, r: info(status=s, rank=r))(status, found.rank)
+
+
+def _with_centers(axes: jax.Array, basis: jax.Array, means: jax.Array) -> LdaMember:
+    centers = jax.vmap(lambda axes, basis: means[:, axes] @ basis)(axes, basis)
+    return LdaMember(axes=axes, basis=basis, centers=centers)

@@ -1,0 +1,54 @@
+"""One function for every member: vmapped, in blocks where memory forbids, on many devices by placement."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import blocks, checks, pytree
+
+
+@partial(jax.jit, static_argnames=("fit", "block_size"))
+def fit_members(fit: Callable[..., Any], draws: Any, *data: Any, block_size: int | None = None) -> Any:
+    """`fit(draw, *data)` for every member of `draws`, stacked: the results gain the leading axis m.
+
+    `draws` is any pytree of arrays `[m, ...]`: rows, axes, keys, ridges. Write `fit` at the level of a module and pass
+    the data as arguments: a function made anew for each call is compiled anew. At most `block_size` members are in
+    flight, all by default. Shard the draws over members (`core.mesh`) and replicate the data: each device fits its own.
+    """
+    return map_members(lambda draw: fit(draw, *data), draws, block_size=block_size)
+
+
+def map_members(fn: Callable[[Any], Any], members: Any, *, block_size: int | None = None) -> Any:
+    """`vmap(fn)(members)` over the leading axis of a pytree, at most `block_size` members in flight.
+
+    The members of one step lie far apart, the same number on each device of a mesh whose size divides the block.
+    """
+    m = pytree.num_members(members)
+    checks.at_least("number of members", m, 1)
+    if block_size is None or block_size >= m:
+        return jax.vmap(fn)(members)
+    num_steps = blocks.num_blocks(m, block_size)
+    width = blocks.num_blocks(m, num_steps)
+    # The last member stands in for the missing ones: it is a valid one, whatever the function does.
+    place = jnp.minimum(jnp.arange(width * num_steps, dtype=jnp.int32), m - 1).reshape(width, num_steps).T
+    mapped = jax.lax.map(jax.vmap(fn), pytree.member(members, place))
+
+    def in_order(leaf: jax.Array) -> jax.Array:
+        return jnp.swapaxes(leaf, 0, 1).reshape(width * num_steps, *leaf.shape[2:])[:m]
+
+    return jax.tree.map(in_order, mapped)
+
+
+def choose(criterion: ArrayLike, subsets: ArrayLike) -> jax.Array:
+    """The candidate `[m]` with the largest criterion among those a member may try: `argmax F over T_t`.
+
+    `criterion` `[m, k]` is what each member finds for all candidates, `subsets` `[m, rho]` what it may choose from.
+    """
+    checks.shapes(criterion=(criterion, "m k"), subsets=(subsets, "m rho"))
+    criterion, subsets = jnp.asarray(criterion), jnp.asarray(subsets)
+    best = jnp.argmax(jnp.take_along_axis(criterion, subsets, axis=1), axis=1)
+    return jnp.take_along_axis(subsets, best[:, None], axis=1)[:, 0]

@@ -1,0 +1,76 @@
+"""Verification by a committee: the mean over its members of a score of two images; larger is more similar.
+
+A score is a function `(member, gallery [g, p], probes [q, p]) -> [g, q]`. The three here are for LDA members and need
+no identity of the two images; any other member brings its own.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import blocks, checks, pytree
+from jaxface.ensembles import lda_member
+from jaxface.ensembles.lda_member import LdaMember
+from jaxface.linalg import distances
+
+Score = Callable[[Any, jax.Array, jax.Array], jax.Array]
+
+
+def cosine(member: LdaMember, gallery: jax.Array, probes: jax.Array) -> jax.Array:
+    """`cos(z_1, z_2)` `[g, q]`."""
+    return distances.cosine_matrix(*_coordinates(member, gallery, probes))
+
+
+def distance(member: LdaMember, gallery: jax.Array, probes: jax.Array) -> jax.Array:
+    """`-|z_1 - z_2|^2` `[g, q]`."""
+    return -distances.squared_distance_matrix(*_coordinates(member, gallery, probes))
+
+
+def same_class(member: LdaMember, gallery: jax.Array, probes: jax.Array) -> jax.Array:
+    """`sum_c P(c | x_1) P(c | x_2)` `[g, q]`: the probability that both are one of the training people."""
+    return jnp.exp(lda_member.gaussian(member, gallery)) @ jnp.exp(lda_member.gaussian(member, probes)).T
+
+
+@partial(jax.jit, static_argnames=("score", "block_size"))
+def score_matrix(
+    members: Any, gallery: ArrayLike, probes: ArrayLike, *, score: Score, block_size: int = 1024
+) -> jax.Array:
+    """Mean scores `[g, q]` of gallery `[g, p]` and probes `[q, p]`, `block_size` rows of the gallery at a time."""
+    g = checks.shapes(gallery=(gallery, "g p"), probes=(probes, "q p"))["g"]
+    gallery, probes = jnp.asarray(gallery), jnp.asarray(probes)
+
+    def of_rows(rows: jax.Array) -> jax.Array:
+        return _mean(lambda member: score(member, rows, probes), members)
+
+    if g <= block_size:
+        return of_rows(gallery)
+    return jax.lax.map(of_rows, blocks.split(gallery, block_size)).reshape(-1, probes.shape[0])[:g]
+
+
+@partial(jax.jit, static_argnames=("score", "block_size"))
+def score_pairs(
+    members: Any, first: ArrayLike, second: ArrayLike, *, score: Score, block_size: int = 1024
+) -> jax.Array:
+    """Mean scores `[p]` of the pairs of rows of first and second `[p, d]`, `block_size` pairs at a time."""
+    checks.shapes(first=(first, "p d"), second=(second, "p d"))
+
+    def of_pair(pair: jax.Array) -> jax.Array:
+        return _mean(lambda member: score(member, pair[:1], pair[1:])[0, 0], members)
+
+    pairs = jnp.stack([jnp.asarray(first), jnp.asarray(second)], axis=1)
+    return blocks.map_rows(of_pair, pairs, block_size=block_size)
+
+
+def _mean(fn: Callable[[Any], jax.Array], members: Any) -> jax.Array:
+    """The mean of `fn` over the members, one at a time: one result is kept, not m."""
+    shape = jax.eval_shape(fn, pytree.member(members, 0))
+    total, _ = jax.lax.scan(lambda sum, member: (sum + fn(member), None), jnp.zeros(shape.shape, shape.dtype), members)
+    return total / pytree.num_members(members)
+
+
+def _coordinates(member: LdaMember, *images: jax.Array) -> list[jax.Array]:
+    return [rows[:, member.axes] @ member.basis for rows in images]

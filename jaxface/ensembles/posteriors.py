@@ -1,0 +1,68 @@
+"""From coordinates to class posteriors, in the log domain, for any kind of member.
+
+A member's `posterior(member, x) -> log P(. | x)` maps rows `[n, d]` to `[n, c]`: `lda_member.gaussian` and
+`lda_member.cosine` are two, and two lines make one for any other basis from the functions here. Priors are uniform.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import blocks, checks
+from jaxface.ensembles.members import map_members
+from jaxface.linalg import distances, scatter
+
+Posterior = Callable[[Any, jax.Array], jax.Array]
+Rule = Callable[[jax.Array], jax.Array]
+
+
+def class_centers(z: jax.Array, labels: jax.Array, *, num_classes: int) -> jax.Array:
+    """Class means `[c, r]` of coordinates `[n, r]`."""
+    return scatter.class_moments(z, labels, num_classes=num_classes).mean
+
+
+def gaussian(z: jax.Array, centers: jax.Array) -> jax.Array:
+    """`log softmax_c(-|z - m_c|^2 / 2)` `[n, c]` of z `[n, r]`, whitened so that S_w is I, and centres `[c, r]`."""
+    shift = centers.mean(axis=0)[None, :]
+    centers = centers - shift
+    return linear(z - shift, centers.T, (centers**2).sum(axis=1) / 2)
+
+
+def cosine(z: jax.Array, centers: jax.Array) -> jax.Array:
+    """`log P_c` `[n, c]` with `P_c` proportional to `(1 + cos(z, m_c)) / 2`; flat, whatever the scale of z."""
+    # Rounding may take the cosine of opposite vectors below -1; a class is never quite impossible.
+    similarity = jnp.maximum(1 + distances.cosine_matrix(z, centers), float(jnp.finfo(z.dtype).eps))
+    return jnp.log(similarity) - jnp.log(similarity.sum(axis=1, keepdims=True))
+
+
+def linear(x: jax.Array, coefficients: jax.Array, offsets: jax.Array) -> jax.Array:
+    """`log softmax_c(x'a_c - b_c)` `[n, c]`: x `[n, d]`, coefficients `[d, c]`, offsets `[c]`."""
+    return jax.nn.log_softmax(x @ coefficients - offsets[None, :])
+
+
+@partial(jax.jit, static_argnames=("posterior", "block_size"))
+def log_posteriors(members: Any, x: ArrayLike, *, posterior: Posterior, block_size: int | None = 1) -> jax.Array:
+    """`log P_t(c | x)` `[m, n, c]` of x `[n, d]` by every member, `block_size` members at a time.
+
+    One at a time stays in the processor's cache and is the fastest on one device; None is all at once, for members
+    that are sharded over devices.
+    """
+    checks.shapes(x=(x, "n d"))
+    x = jnp.asarray(x)
+    return map_members(lambda member: posterior(member, x), members, block_size=block_size)
+
+
+@partial(jax.jit, static_argnames=("posterior", "rule", "block_size"))
+def fused(members: Any, x: ArrayLike, *, posterior: Posterior, rule: Rule, block_size: int = 256) -> jax.Array:
+    """`rule(log_posteriors)` `[n, c]` with `block_size` rows of x `[n, d]` at a time: nothing of size m n c is kept."""
+    n = checks.shapes(x=(x, "n d"))["n"]
+
+    def of_rows(rows: jax.Array) -> jax.Array:
+        return rule(log_posteriors(members, rows, posterior=posterior, block_size=None))
+
+    done = jax.lax.map(of_rows, blocks.split(jnp.asarray(x), min(block_size, n)))
+    return done.reshape(-1, done.shape[-1])[:n]

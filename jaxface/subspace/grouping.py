@@ -1,0 +1,51 @@
+"""Groups without names: what every method of this room asks of them, and the differences they consist of.
+
+Rows of one group show one person; two groups may show the same one. Groups are dense int32 in [0, R), each with at
+least one row: `jaxface.data.groups.dense` and `kept_rows` make them from any ids and drop the rows of no group.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxface.core import checks
+
+
+class Contrasts(NamedTuple):
+    """Differences that span the scatter within groups, and with it the total scatter."""
+
+    inner: jax.Array  # [n - R, d], x_ri - x_r1: the row space of S_g
+    outer: jax.Array  # [R - 1, d], x_r1 - x_11
+
+
+def contrasts(x: jax.Array, groups: jax.Array, *, num_groups: int) -> Contrasts:
+    """Differences of x `[n, d]` to the first row of each group; their number depends on n and R only."""
+    place = jnp.arange(x.shape[0], dtype=jnp.int32)
+    first = jax.ops.segment_min(place, groups, num_groups)
+    others = jnp.nonzero(place != first[groups], size=x.shape[0] - num_groups)[0]
+    return Contrasts(x[others] - x[first[groups[others]]], x[first[1:]] - x[first[0]][None, :])
+
+
+def is_complete(groups: jax.Array, *, num_groups: int) -> jax.Array:
+    """Whether every group has a row: what `check` cannot see inside a transformation."""
+    return jnp.zeros(num_groups, bool).at[groups].set(True).all()
+
+
+def check(x: Any, groups: Any, num_groups: int) -> tuple[int, int]:
+    """Shapes and values of x `[n, d]` and groups `[n]`: two groups at least, none empty, one with two rows."""
+    sizes = checks.shapes(x=(x, "n d"), groups=(groups, "n"))
+    checks.floating(x=x)
+    checks.finite(x=x)
+    checks.at_least("num_groups", num_groups, 2, "one group has no other to be told from")
+    checks.dense_labels("groups", groups, num_groups)
+    checks.at_least(
+        "number of samples minus num_groups", sizes["n"] - num_groups, 1, "groups of one image alone teach nothing"
+    )
+    if checks.is_concrete(groups) and (found := np.unique(np.asarray(groups)).size) < num_groups:
+        raise ValueError(
+            f"groups must use every id in [0, {num_groups}); got {found} of them. "
+            "Make them dense with jaxface.data.groups.dense."
+        )
+    return sizes["n"], sizes["d"]

@@ -1,0 +1,93 @@
+"""Choosing a setting without names: groups that took no part in a fit should stay together under it.
+
+The criterion needs no more than the fit does. Two held-out groups of one person count as strangers, so the error has
+a floor that is the same for every setting: compare settings, and do not read it as an error of recognition.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from jaxface.core import checks
+from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.linalg import distances
+
+Fit = Callable[..., tuple[Any, FitInfo]]  # fit(setting, x, groups, *, num_groups)
+Transform = Callable[[Any, jax.Array], jax.Array]  # transform(fitted, x [d]) -> [r]
+
+
+class Fold(NamedTuple):
+    """Rows of the groups to fit and of those held out, each with dense ids of its own."""
+
+    train_rows: np.ndarray  # int64 [k]
+    train_groups: np.ndarray  # int32 [k]
+    test_rows: np.ndarray  # int64 [n - k]
+    test_groups: np.ndarray  # int32 [n - k]
+
+
+def group_error(z: jax.Array, groups: jax.Array) -> jax.Array:
+    """Share of rows of z `[n, r]` with mates in their group whose nearest other row is not one of them.
+
+    A tie between a mate and a stranger is an error, and so is NaN.
+    """
+    squared = distances.squared_distance_matrix(z, z)
+    same = groups[:, None] == groups[None, :]
+    mates = same & ~jnp.eye(len(groups), dtype=bool)
+    nearest_mate = jnp.where(mates, squared, jnp.inf).min(axis=1)
+    nearest_stranger = jnp.where(same, jnp.inf, squared).min(axis=1)
+    has_mate = mates.any(axis=1)
+    wrong = has_mate & ~(nearest_mate < nearest_stranger)
+    return wrong.sum() / jnp.maximum(has_mate.sum(), 1).astype(z.dtype)
+
+
+def folds(groups: ArrayLike, *, num_folds: int, rng: np.random.Generator) -> list[Fold]:
+    """Every group of dense ids `[n]` held out once, in `num_folds` random parts of nearly equal numbers of groups."""
+    groups = np.asarray(groups)
+    num_groups = int(groups.max()) + 1
+    checks.at_least("num_folds", num_folds, 2)
+    checks.at_most("num_folds", num_folds, num_groups // 2, "two groups must be held out together")
+    parts = np.array_split(rng.permutation(num_groups), num_folds)
+    return [_fold(groups, np.isin(groups, part)) for part in parts]
+
+
+def errors(
+    fit: Fit,
+    transform: Transform,
+    settings: Any,
+    x: ArrayLike,
+    groups: ArrayLike,
+    *,
+    num_folds: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Mean `group_error` of held-out groups for each setting, float64 `[b]`; inf where a fit failed.
+
+    `settings` is a pytree with a leading axis b, such as a Gaussian kernel with b bandwidths: all of them are one
+    vmapped call in each fold. Any `fit(setting, x, groups, num_groups=...)` with its `transform` serves.
+    """
+    x = jnp.asarray(x)
+    checks.shapes(x=(x, "n d"), groups=(groups, "n"))
+    parts = folds(groups, num_folds=num_folds, rng=rng)
+
+    def error(fold: Fold, setting: Any) -> jax.Array:
+        num_groups = int(fold.train_groups.max()) + 1
+        fitted, info = fit(setting, x[fold.train_rows], fold.train_groups, num_groups=num_groups)
+        z = jax.vmap(transform, in_axes=(None, 0))(fitted, x[fold.test_rows])
+        return jnp.where(info.status < int(Status.NON_FINITE), group_error(z, jnp.asarray(fold.test_groups)), jnp.inf)
+
+    found = [jax.vmap(partial(error, fold))(settings) for fold in parts]
+    return np.mean(np.asarray(found, np.float64), axis=0)
+
+
+def _fold(groups: np.ndarray, is_test: np.ndarray) -> Fold:
+    train, test = np.flatnonzero(~is_test), np.flatnonzero(is_test)
+    return Fold(train, _dense(groups[train]), test, _dense(groups[test]))
+
+
+def _dense(groups: np.ndarray) -> np.ndarray:
+    return np.unique(groups, return_inverse=True)[1].astype(np.int32)

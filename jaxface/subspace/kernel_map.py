@@ -1,0 +1,40 @@
+"""Kernel methods as maps: `z = A' k(train, x) + offset`, combinations of kernel functions of the training images.
+
+A method that centres in feature space has its centring folded into A and the offset. A linear method on the vectors
+`y_i = (k(x_1, x_i), ..., k(x_n, x_i))`, the rows of the Gram matrix, becomes such a map by `from_linear`.
+"""
+
+import jax
+
+from jaxface.core.pytree import params
+from jaxface.linalg.gram import Kernel
+from jaxface.subspace.linear_map import LinearMap
+
+
+@params
+class KernelMap:
+    """A kernel, the training images, and what to make of their similarities to an image."""
+
+    kernel: Kernel  # a pytree of `linalg.gram`
+    train: jax.Array  # [n, d]
+    coefficients: jax.Array  # [n, r], A; columns beyond the numerical rank of the fit are zero
+    offset: jax.Array  # [r]
+
+
+def kernel_transform(kernel_map: KernelMap, x: jax.Array) -> jax.Array:
+    """`A' k(train, x) + offset`: `[d]` to `[r]`."""
+    # The image stands first: a kernel may move both sides by the mean of the second, which is then the same for all.
+    similarities = kernel_map.kernel(x[None, :], kernel_map.train)[0]
+    return similarities @ kernel_map.coefficients + kernel_map.offset
+
+
+def from_linear(kernel: Kernel, train: jax.Array, linear_map: LinearMap) -> KernelMap:
+    """The map of a linear method that was fitted on the rows of `kernel(train, train)`."""
+    return KernelMap(
+        kernel=kernel, train=train, coefficients=linear_map.basis, offset=-linear_map.mean @ linear_map.basis
+    )
+
+
+def centred_map(kernel: Kernel, train: jax.Array, k: jax.Array, coefficients: jax.Array) -> KernelMap:
+    """The map of coefficients `[n, r]` whose outputs have zero mean on the training images, with Gram matrix k."""
+    return from_linear(kernel, train, LinearMap(mean=k.mean(axis=0), basis=coefficients))

@@ -1,0 +1,83 @@
+"""Kernel NP-PER: null-space projections of the images in feature space, (7) to (11).
+
+A direction is `sum_i a_i phi(x_i)`, and the images enter by `y_i = (k(x_1, x_i), ..., k(x_n, x_i))`. The printed (8)
+leaves the scale of a free; it matters, for it decides the metric. Two choices:
+
+- `A'A = I`, the literal form: linear NP-PER on the vectors y_i. With the linear kernel it is not the linear method;
+- `A'KA = I`: orthonormal in feature space. With the linear kernel it is the linear method.
+
+Both put every group on one point. There always is a null space: the samples of a Gaussian kernel are independent.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from jaxface.core import fitinfo
+from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.linalg import spectral
+from jaxface.linalg.gram import Kernel
+from jaxface.subspace import grouping, kernel_map, np_per
+from jaxface.subspace.kernel_map import KernelMap
+
+
+def fit(
+    kernel: Kernel, x: ArrayLike, groups: ArrayLike, *, num_groups: int, rkhs_orthonormal: bool = False
+) -> tuple[KernelMap, FitInfo]:
+    """Kernel NP-PER of x `[n, d]` with groups `[n]` and R - 1 outputs, by one Cholesky factor of K.
+
+    A Gram matrix that is singular to rounding (duplicates, a wide bandwidth, float32) gives zeros and
+    RANK_DEFICIENT: use a smaller bandwidth, float64, or `fit_dependent`. Differentiable in the kernel and x.
+    """
+    grouping.check(x, groups, num_groups)
+    return _fit(kernel, x, groups, num_groups=num_groups, rkhs_orthonormal=rkhs_orthonormal)
+
+
+@partial(jax.jit, static_argnames=("num_groups", "rkhs_orthonormal"))
+def _fit(
+    kernel: Kernel, x: jax.Array, groups: jax.Array, *, num_groups: int, rkhs_orthonormal: bool
+) -> tuple[KernelMap, FitInfo]:
+    k = kernel(x, x)
+    found = np_per.dual(k, groups, num_groups=num_groups, rkhs_orthonormal=rkhs_orthonormal)
+    coefficients = spectral.fix_signs(jnp.where(found.is_reliable, found.coefficients, 0))
+    status = jnp.where(found.is_reliable, int(Status.OK), int(Status.RANK_DEFICIENT))
+    info = fitinfo.closed_form(dtype=k.dtype, status=status, rank=jnp.where(found.is_reliable, num_groups - 1, -1))
+    return kernel_map.centred_map(kernel, x, k, coefficients), info
+
+
+def fit_dependent(
+    kernel: Kernel,
+    x: ArrayLike,
+    groups: ArrayLike,
+    *,
+    num_groups: int,
+    rkhs_orthonormal: bool = False,
+    rtol: float | None = None,
+) -> tuple[KernelMap, FitInfo]:
+    """Kernel NP-PER of a Gram matrix of any rank, on the host in float64; m is `info.rank`.
+
+    The Gram matrix itself is computed in the type of x. What is below `rtol` times its largest singular value is
+    rounding; the default is `np_per.default_rtol`.
+    """
+    n, _ = grouping.check(x, groups, num_groups)
+    x, groups = jnp.asarray(x), np.asarray(groups)
+    k = kernel(x, x)
+    rtol = np_per.default_rtol(n, k.dtype) if rtol is None else rtol
+    find = _orthonormal_in_features if rkhs_orthonormal else np_per.null_directions
+    found = find(np.asarray(k, np.float64), groups, num_groups=num_groups, rtol=rtol)
+    m = found.shape[1]
+    coefficients = spectral.fix_signs(jnp.asarray(np.pad(found, ((0, 0), (0, num_groups - 1 - m))), k.dtype))
+    info = fitinfo.closed_form(dtype=k.dtype, status=Status.OK if m else Status.RANK_DEFICIENT, rank=m)
+    return kernel_map.centred_map(kernel, x, k, coefficients), info
+
+
+def _orthonormal_in_features(k: np.ndarray, groups: np.ndarray, *, num_groups: int, rtol: float) -> np.ndarray:
+    """`A = V l^-1/2 W` for W of linear NP-PER on the coordinates `V l^1/2` of the samples, with `K = V l V'`."""
+    values, vectors = np.linalg.eigh(k)
+    kept = values > rtol * values.max()
+    root, vectors = np.sqrt(values[kept]), vectors[:, kept]
+    # Eigenvalues are squares of the coordinates' singular values.
+    return vectors / root @ np_per.null_directions(vectors * root, groups, num_groups=num_groups, rtol=rtol**0.5)

@@ -1,0 +1,136 @@
+"""Kernel RCA, in two forms that are different metrics.
+
+- `fit`, as in the NP-PER paper: linear RCA with PCA on the vectors `y_i = (k(x_1, x_i), ..., k(x_n, x_i))`;
+- Tsang, Cheung and Kwok's: `d^2(a, b) = (phi_a - phi_b)' C^-1 (phi_a - phi_b)` with `C = Phi H Phi' / n + e I` in
+  feature space, where H centres by group. `fit_ridge` gives coordinates with these distances on the span of the
+  training images; `fit_metric` with `squared_distance` the distance of any two images, by Woodbury's identity.
+
+As the ridge vanishes, `e d^2` tends to the squared distance of kernel NP-PER with `rkhs_orthonormal`.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+from jax.typing import ArrayLike
+
+from jaxface.core import checks, fitinfo
+from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.core.pytree import params
+from jaxface.linalg import distances, nullspace, psd, scatter
+from jaxface.linalg.gram import Kernel
+from jaxface.subspace import grouping, kernel_map, rca
+from jaxface.subspace.kernel_map import KernelMap
+
+
+@params
+class KernelMetric:
+    """`C^-1 = (I - Phi F F' Phi') / e`, with `F F' = H (n e I + HKH)^-1 H`."""
+
+    kernel: Kernel  # a pytree of `linalg.gram`
+    train: jax.Array  # [n, d]
+    root: jax.Array  # [n, n], F
+    epsilon: jax.Array  # [], e
+
+
+def fit(
+    kernel: Kernel,
+    x: ArrayLike,
+    groups: ArrayLike,
+    *,
+    num_groups: int,
+    pca_components: int | None = None,
+    ridge: jax.Array | float = 0.0,
+) -> tuple[KernelMap, FitInfo]:
+    """`rca.fit` on the rows of `kernel(x, x)`, x `[n, d]` with groups `[n]`; settings and report are those of there."""
+    n, _ = grouping.check(x, groups, num_groups)
+    width = rca.checked_width(n, n, num_groups, pca_components, ridge)
+    return _fit(kernel, x, groups, ridge, num_groups=num_groups, pca_components=width)
+
+
+@partial(jax.jit, static_argnames=("num_groups", "pca_components"))
+def _fit(
+    kernel: Kernel,
+    x: jax.Array,
+    groups: jax.Array,
+    ridge: jax.Array | float,
+    *,
+    num_groups: int,
+    pca_components: int,
+) -> tuple[KernelMap, FitInfo]:
+    kernel, x = jax.lax.stop_gradient((kernel, x))
+    found, info = rca.fit(kernel(x, x), groups, num_groups=num_groups, pca_components=pca_components, ridge=ridge)
+    return kernel_map.from_linear(kernel, x, found), info
+
+
+def fit_ridge(
+    kernel: Kernel, x: ArrayLike, groups: ArrayLike, *, num_groups: int, ridge: jax.Array | float
+) -> tuple[KernelMap, FitInfo]:
+    """Coordinates `[n]` whose distances are those of `fit_metric` on the span of the training images x `[n, d]`.
+
+    `e = ridge tr(HKH) / n^2`, relative to the mean of the n eigenvalues. What an image has outside the span is left
+    out: to all training images it is the same, so their order as neighbours is that of `fit_metric`. With
+    `K = LL'`, `A' = G^-1 L^-1` for `GG' = L'HL / n + e I`. A Gram matrix singular to rounding gives zeros and
+    RANK_DEFICIENT. Differentiable in the kernel and x.
+    """
+    grouping.check(x, groups, num_groups)
+    checks.positive("ridge", ridge)
+    return _fit_ridge(kernel, x, groups, ridge, num_groups=num_groups)
+
+
+@partial(jax.jit, static_argnames="num_groups")
+def _fit_ridge(
+    kernel: Kernel, x: jax.Array, groups: jax.Array, ridge: jax.Array | float, *, num_groups: int
+) -> tuple[KernelMap, FitInfo]:
+    k = kernel(x, x)
+    lower = psd.cholesky(k)
+    pivots = jnp.diagonal(lower) ** 2
+    definite = pivots.min() > nullspace.default_rtol(k) * pivots.max()  # false for NaN
+    within = scatter.within_factor(lower, groups, num_classes=num_groups)
+    whitener = psd.cholesky(within.T @ within / len(k), ridge=ridge)
+    inverse = solve_triangular(lower, jnp.eye(len(k), dtype=k.dtype), lower=True)
+    coefficients = jnp.where(definite, solve_triangular(whitener, inverse, lower=True).T, 0)
+    status = jnp.where(definite, int(Status.OK), int(Status.RANK_DEFICIENT))
+    info = fitinfo.closed_form(dtype=k.dtype, status=status, jitter=ridge)
+    return kernel_map.centred_map(kernel, x, k, coefficients), info
+
+
+def fit_metric(
+    kernel: Kernel, x: ArrayLike, groups: ArrayLike, *, num_groups: int, ridge: jax.Array | float
+) -> tuple[KernelMetric, FitInfo]:
+    """Tsang's metric for x `[n, d]` with groups `[n]`; K may have any rank. `e` and derivatives as in `fit_ridge`."""
+    grouping.check(x, groups, num_groups)
+    checks.positive("ridge", ridge)
+    return _fit_metric(kernel, x, groups, ridge, num_groups=num_groups)
+
+
+@partial(jax.jit, static_argnames="num_groups")
+def _fit_metric(
+    kernel: Kernel, x: jax.Array, groups: jax.Array, ridge: jax.Array | float, *, num_groups: int
+) -> tuple[KernelMetric, FitInfo]:
+    n = len(x)
+    centre = partial(scatter.within_factor, labels=groups, num_classes=num_groups)
+    within = centre(centre(kernel(x, x)).T) / n  # HKH / n
+    epsilon = ridge * jnp.trace(within) / n
+    lower = psd.cholesky(within, ridge=ridge)
+    half = solve_triangular(lower, jnp.eye(n, dtype=within.dtype), lower=True)
+    root = centre(half.T) / jnp.sqrt(jnp.asarray(n, within.dtype))
+    info = fitinfo.closed_form(dtype=within.dtype, jitter=ridge)
+    status = jnp.where(jnp.isfinite(root).all(), info.status, int(Status.NOT_PSD))
+    return KernelMetric(kernel=kernel, train=jnp.asarray(x), root=root, epsilon=epsilon), info._replace(status=status)
+
+
+def squared_distance(metric: KernelMetric, x: jax.Array, y: jax.Array) -> jax.Array:
+    """`(phi_x - phi_y)' C^-1 (phi_x - phi_y)` of two images `[d]`."""
+    return squared_distance_matrix(metric, x[None, :], y[None, :])[0, 0]
+
+
+@jax.jit
+def squared_distance_matrix(metric: KernelMetric, x: jax.Array, y: jax.Array) -> jax.Array:
+    """Squared distances `[g, q]` of x `[g, d]` to y `[q, d]`: `(|phi_x - phi_y|^2 - |F'(k_x - k_y)|^2) / e`."""
+    checks.shapes(x=(x, "g d"), y=(y, "q d"), train=(metric.train, "n d"))
+    own_x, own_y = (jax.vmap(lambda row: metric.kernel(row[None, :], row[None, :])[0, 0])(rows) for rows in (x, y))
+    plain = own_x[:, None] + own_y[None, :] - 2 * metric.kernel(x, y)
+    z_x, z_y = (metric.kernel(rows, metric.train) @ metric.root for rows in (x, y))
+    return jnp.maximum(plain - distances.squared_distance_matrix(z_x, z_y), 0) / metric.epsilon

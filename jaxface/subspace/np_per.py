@@ -1,0 +1,206 @@
+"""NP-PER: null-space projections with partial equivalence relations, linear.
+
+    W = P Q,  S_t = S_g + S_b,  P spans range(S_t),  Q spans null(P' S_g P),  m = rank S_t - rank S_g      (6), (11)
+
+with the scatter within groups S_g and between them S_b. Every group falls on one point, different groups on different
+points, and lengths in the subspace are those of the pixels. With groups = classes this is null-space LDA.
+
+Three routes to one subspace, the same to rounding:
+
+    fit             one thin QR of differences: any precision; samples affinely independent
+    fit_dual        one n x n Cholesky factor: several times as fast; float64 and independent samples
+    fit_dependent   two thin SVDs on the host in float64: samples of any rank, such as duplicates
+
+The first two never look at values, so they can be vmapped over draws of groups; where their own check of the rank
+fails they return zeros and RANK_DEFICIENT instead of taking another route, which would make a jitted and an eager fit
+two things. All give R - 1 columns, zeros beyond the rank, so that results stack.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import cho_solve, solve_triangular
+from jax.typing import ArrayLike, DTypeLike
+
+from jaxface.core import checks, fitinfo
+from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.core.pytree import stack
+from jaxface.linalg import nullspace, scatter, spectral
+from jaxface.subspace import grouping
+from jaxface.subspace.linear_map import LinearMap
+
+
+class Dual(NamedTuple):
+    """Functions `sum_i a_i k(x_i, .)` that are constant on every group."""
+
+    coefficients: jax.Array  # [n, R - 1], one function a column
+    lower: jax.Array  # [n, n], L of K = L L'
+    is_reliable: jax.Array  # bool [], False when K is singular to rounding
+
+
+def fit(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[LinearMap, FitInfo]:
+    """The subspace of x `[n, d]` with groups `[n]`, by one thin QR of the differences within and between groups.
+
+    Needs d > n - R, for otherwise no direction is null within all groups. Groups of one row are welcome: they say
+    nothing within, and their mean counts between. The basis is orthonormal with stopped gradients: derivatives with
+    respect to the training data come from `project` or `fit_dual`.
+    """
+    n, d = grouping.check(x, groups, num_groups)
+    _check_null_space(n, d, num_groups)
+    return _fit(x, groups, num_groups=num_groups)
+
+
+@partial(jax.jit, static_argnames="num_groups")
+def _fit(x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[LinearMap, FitInfo]:
+    x = jax.lax.stop_gradient(x)
+    inner, outer = grouping.contrasts(x, groups, num_groups=num_groups)
+    # With d < n - 1 the differences within groups and any m others already span all of the space.
+    m = min(num_groups - 1, x.shape[1] - len(inner))
+    found = nullspace.qr_complement(inner, outer[:m])
+    basis = jnp.pad(found.basis, ((0, 0), (0, num_groups - 1 - m)))
+    return _reported(x, basis, m, found.is_reliable & grouping.is_complete(groups, num_groups=num_groups))
+
+
+def fit_dual(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[LinearMap, FitInfo]:
+    """The subspace of `fit` from the n x n matrix of inner products, several times as fast; for float64.
+
+    With centred X, group indicators Z and `K = XX' + t 11'`, the columns of `X' K^-1 Z` span it. K squares the
+    condition number of the samples, so one step of refinement follows; the check of the rank allows up to about 1e6 in
+    float64, and too little in float32 to be of use with faces. Needs d >= n - 1. Differentiable in x.
+    """
+    n, d = grouping.check(x, groups, num_groups)
+    checks.at_least("number of dimensions", d, n - 1, "the dual form needs independent samples; use np_per.fit")
+    return _fit_dual(x, groups, num_groups=num_groups)
+
+
+@partial(jax.jit, static_argnames="num_groups")
+def _fit_dual(x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[LinearMap, FitInfo]:
+    centred = scatter.total_factor(x)
+    gram = centred @ centred.T
+    constant = jnp.trace(gram) / len(gram) ** 2  # 11'/n gets the mean eigenvalue
+    found = dual(gram + constant, groups, num_groups=num_groups, rkhs_orthonormal=True)
+    rows = _combined(found.coefficients, centred)
+    # What these rows still spread within groups is taken out, and then they are orthonormal to rounding again.
+    spread = scatter.within_factor((rows @ centred.T).T, groups, num_classes=num_groups)
+    rows = rows - _combined(cho_solve((found.lower, True), spread), centred)
+    rows = solve_triangular(jnp.linalg.cholesky(rows @ rows.T), rows, lower=True)
+    return _reported(x, spectral.fix_signs(rows.T), num_groups - 1, found.is_reliable)
+
+
+def dual(k: jax.Array, groups: jax.Array, *, num_groups: int, rkhs_orthonormal: bool) -> Dual:
+    """Coefficients with `K a` constant on every group, from a positive definite Gram matrix k `[n, n]`.
+
+    `a = K^-1 Z c` for group indicators Z `[n, R]`. With `rkhs_orthonormal`, `1'a = 0` and `A'KA = I`: the images of
+    these functions lie in the span of differences in feature space. Otherwise `1'K^-1 a = 0` and `A'A = I`: the same
+    about the vectors `y_i = (k(x_1, x_i), ..., k(x_n, x_i))`. Differentiable in k: a QR of full rank has a derivative.
+    """
+    lower = jnp.linalg.cholesky(k)
+    pivots = jnp.diagonal(lower) ** 2
+    definite = pivots.min() > nullspace.default_rtol(k) * pivots.max()  # false for NaN
+    ones = jnp.ones((len(k), 1), k.dtype)
+    indicators = jnp.concatenate([ones, jax.nn.one_hot(groups, num_groups, dtype=k.dtype)[:, 1:]], axis=1)
+    half = solve_triangular(lower, indicators, lower=True)
+    if rkhs_orthonormal:
+        coefficients = solve_triangular(lower, _beyond_first(half), lower=True, trans=1)
+    else:
+        coefficients = _beyond_first(solve_triangular(lower, half, lower=True, trans=1))
+    return Dual(coefficients, lower, definite & grouping.is_complete(groups, num_groups=num_groups))
+
+
+def fit_dependent(
+    x: ArrayLike, groups: ArrayLike, *, num_groups: int, rtol: float | None = None
+) -> tuple[LinearMap, FitInfo]:
+    """The subspace of samples of any rank, on the host in float64: x `[..., n, d]`, groups `[..., n]`.
+
+    m is `info.rank`, at most R - 1, and later columns are zero. Leading axes are draws, fitted one after the other
+    and stacked. Singular values of the differences below `rtol` times the largest are rounding; see `default_rtol`.
+    """
+    x, groups = np.asarray(x), np.asarray(groups)
+    checks.shapes(x=(x, "... n d"), groups=(groups, "... n"))
+    lead = np.broadcast_shapes(x.shape[:-2], groups.shape[:-1])
+    rows = np.broadcast_to(x, lead + x.shape[-2:])
+    ids = np.broadcast_to(groups, lead + groups.shape[-1:])
+    fits = [_one_dependent(rows[i], ids[i], num_groups, rtol) for i in np.ndindex(lead)]
+    return jax.tree.map(lambda leaf: leaf.reshape(lead + leaf.shape[1:]), stack(fits))
+
+
+def _one_dependent(x: np.ndarray, groups: np.ndarray, num_groups: int, rtol: float | None) -> tuple[LinearMap, FitInfo]:
+    n, d = grouping.check(x, groups, num_groups)
+    _check_null_space(n, d, num_groups)
+    rtol = default_rtol(n, x.dtype) if rtol is None else rtol
+    found = null_directions(x, groups, num_groups=num_groups, rtol=rtol)
+    dtype = jnp.result_type(x)
+    basis = np.zeros((d, num_groups - 1))
+    basis[:, : found.shape[1]] = found
+    rank = found.shape[1]
+    info = fitinfo.closed_form(dtype=dtype, status=Status.OK if rank else Status.RANK_DEFICIENT, rank=rank)
+    fitted = LinearMap(mean=jnp.asarray(x.mean(axis=0), dtype), basis=spectral.fix_signs(jnp.asarray(basis, dtype)))
+    return fitted, info
+
+
+def default_rtol(n: int, dtype: DTypeLike) -> float:
+    """`max(n eps, 10 e)`: the rounding of n rows in float64, whose entries were rounded to a relative e before."""
+    return max(n * float(np.finfo(np.float64).eps), 10 * float(jnp.finfo(dtype).eps))
+
+
+def null_directions(x: np.ndarray, groups: np.ndarray, *, num_groups: int, rtol: float) -> np.ndarray:
+    """Orthonormal basis `[d, m]` of null(S_g) inside range(S_t) of samples of any rank; on the host in float64."""
+    first = np.unique(groups, return_index=True)[1]
+    others = np.setdiff1d(np.arange(len(groups)), first)
+    x = np.asarray(x, np.float64)
+    # Differences, and not deviations from means: those of equal rows are zero exactly.
+    differences = np.concatenate([x[others] - x[first[groups[others]]], x[first[1:]] - x[first[0]]])
+    left, values, right = np.linalg.svd(differences, full_matrices=False)
+    total = int((values > rtol * values.max()).sum())
+    inner = left[: len(others), :total] * values[:total]
+    _, spread, axes = np.linalg.svd(np.pad(inner, ((0, num_groups - 1), (0, 0))), full_matrices=False)
+    within = int((spread > rtol * values.max()).sum())
+    # Never more than R - 1, wherever the threshold cuts a spectrum without a gap.
+    return (axes[max(within, total - num_groups + 1) :] @ right[:total]).T
+
+
+def project(x: ArrayLike, groups: ArrayLike, probes: ArrayLike, *, num_groups: int) -> jax.Array:
+    """`W W'(probe - mean)` of probes `[..., d]` for training data x `[n, d]`: differentiable in both.
+
+    Distances between projections are those between coordinates of `fit`. The derivative is that of the projectors at
+    constant rank, exact also where singular values coincide; it does not pass through a basis, whose derivative does
+    not exist. Costs two thin SVDs.
+    """
+    n, d = grouping.check(x, groups, num_groups)
+    _check_null_space(n, d, num_groups)
+    x, groups, probes = jnp.asarray(x), jnp.asarray(groups), jnp.asarray(probes)
+    checks.shapes(x=(x, "n d"), probes=(probes, "... d"))
+    inner, outer = grouping.contrasts(x, groups, num_groups=num_groups)
+    rtol = n * float(jnp.finfo(x.dtype).eps)
+    away = probes - jnp.broadcast_to(x.mean(axis=0), probes.shape)
+    beyond = nullspace.project_out(jnp.concatenate([inner, outer]), away, rtol=rtol)
+    return nullspace.project_out(inner, away, rtol=rtol) - beyond
+
+
+def _beyond_first(a: jax.Array) -> jax.Array:
+    """Orthonormal basis of the columns of `a` `[n, k]` after the first is taken out of them, `[n, k - 1]`."""
+    return jnp.linalg.qr(a)[0][:, 1:]
+
+
+def _combined(coefficients: jax.Array, x: jax.Array) -> jax.Array:
+    """`A'X` `[r, d]` for A `[n, r]`. With A' made first XLA takes half the time on a CPU, but on its own it folds it."""
+    return jax.lax.optimization_barrier(coefficients.T) @ x
+
+
+def _check_null_space(n: int, d: int, num_groups: int) -> None:
+    checks.at_least(
+        "number of dimensions",
+        d,
+        n - num_groups + 1,
+        f"m = 0: {n - num_groups} differences within groups leave no null direction; use rca.fit or kernel_np_per.fit",
+    )
+
+
+def _reported(x: jax.Array, basis: jax.Array, m: int, is_reliable: jax.Array) -> tuple[LinearMap, FitInfo]:
+    """The map and its report; without a reliable rank every column is zero and the rank unknown."""
+    status = jnp.where(is_reliable, int(Status.OK), int(Status.RANK_DEFICIENT))
+    info = fitinfo.closed_form(dtype=basis.dtype, status=status, rank=jnp.where(is_reliable, m, -1))
+    return LinearMap(mean=x.mean(axis=0), basis=jnp.where(is_reliable, basis, 0)), info

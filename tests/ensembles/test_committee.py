@@ -1,0 +1,122 @@
+import functools
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from jaxface.ensembles import RULES, diagnose, fusion, growth
+from tests.ensembles import draws
+from tests.reference import ensembles_reference as reference
+from tests.tolerances import assert_close
+
+
+def problem(rng, shape=(6, 9, 4)):
+    return draws.posteriors(rng, shape), rng.integers(0, shape[2], shape[1]).astype(np.int32)
+
+
+def test_errors_equal_their_definitions(rng):
+    log_p, labels = problem(rng)
+    found = diagnose(log_p, labels)
+    average, together, products = reference.errors(np.exp(log_p), labels)
+    assert_close((found.average_error, found.committee_error, found.products), (average, together, products), factor=10)
+    lengths = np.sqrt(np.diag(products))
+    correlation = products / np.outer(lengths, lengths)
+    assert_close(found.correlation, correlation, factor=10)
+    assert_close(found.mean_correlation, correlation[~np.eye(6, dtype=bool)].mean(), factor=10)
+
+
+def test_the_error_of_a_committee_is_that_of_its_members_and_of_their_pairs(rng):
+    """`E_com = E_av / T + (1 / T^2) sum_{i != j} C_ij`, and E_av less the mean distance from the sum rule."""
+    log_p, labels = problem(rng)
+    found = diagnose(log_p, labels)
+    pairs = np.sum(found.products) - np.trace(found.products)
+    assert_close(found.committee_error, found.average_error / 6 + pairs / 36, factor=10)
+    p = np.exp(log_p)
+    ambiguity = np.mean(np.sum((p - p.mean(axis=0)) ** 2, axis=2))
+    assert_close(found.ambiguity, ambiguity, factor=100)
+
+
+@settings(max_examples=40, deadline=None)
+@given(hnp.arrays(np.float64, (4, 3, 2), elements=st.floats(-40, 40)), st.integers(0, 7))
+def test_a_committee_is_never_worse_than_its_average_member(logits, code):
+    labels = np.array([code & 1, code >> 1 & 1, code >> 2 & 1], np.int32)
+    found = diagnose(fusion.normalize(logits), labels)
+    assert float(found.ambiguity) >= -1e-12
+
+
+def test_in_zero_one_error_it_can_be_worse():
+    """Every member is right on one image of three, and the vote on none."""
+    right, wrong = [0.9, 0.1], [0.1, 0.9]
+    log_p = np.log([[right, wrong, wrong], [wrong, wrong, right], [wrong, right, wrong]])
+    labels = np.zeros(3, np.int32)
+    single = np.mean([(fusion.predict(one) == labels).mean() for one in log_p])
+    assert (fusion.predict(fusion.vote(log_p)) == labels).mean() < single
+    found = diagnose(log_p, labels)
+    assert float(found.committee_error) < float(found.average_error)
+
+
+def test_equal_members_and_uncorrelated_members():
+    log_p = np.log(np.array([[[0.7, 0.3]], [[0.7, 0.3]]]))
+    found = diagnose(log_p, np.zeros(1, np.int32))
+    assert_close((found.committee_error, found.mean_correlation), (found.average_error, np.asarray(1.0)))
+    # Errors along (1, -1, 0) on different images have no product in the mean: E_com = E_av / T.
+    sure, unsure = [1 - 1e-12, 5e-13, 5e-13], [0.6, 0.4, 0.0]
+    with np.errstate(divide="ignore"):
+        log_p = np.log(np.array([[unsure, sure], [sure, unsure]]))
+    found = diagnose(log_p, np.zeros(2, np.int32))
+    np.testing.assert_allclose(found.committee_error, found.average_error / 2, rtol=1e-9)
+    np.testing.assert_allclose(found.mean_correlation, 0, atol=1e-9)
+
+
+def test_members_without_error_and_a_committee_of_one(rng):
+    with np.errstate(divide="ignore"):
+        perfect = diagnose(np.log(np.ones((3, 2, 1)) * np.array([1.0, 0.0])), np.zeros(2, np.int32))
+    assert_close(np.asarray(perfect.correlation), np.zeros((3, 3)))
+    assert float(perfect.committee_error) == 0
+    alone = diagnose(*problem(rng, (1, 5, 3)))
+    assert_close(alone.committee_error, alone.average_error)
+    assert np.isnan(alone.mean_correlation)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_growth_equals_the_rule_on_every_prefix(name, rng):
+    log_p, labels = problem(rng, (7, 40, 3))
+    found = growth(log_p, labels, rule=RULES[name])
+    for size in range(1, 8):
+        accuracy = (fusion.predict(RULES[name](log_p[:size])) == labels).mean()
+        assert_close(found.accuracy[size - 1], accuracy)
+        part = diagnose(log_p[:size], labels)
+        assert_close(
+            (found.average_error[size - 1], found.committee_error[size - 1]),
+            (part.average_error, part.committee_error),
+            factor=10,
+        )
+    assert len(set(np.asarray(found.accuracy).tolist())) > 2
+
+
+def test_growth_with_weights(rng):
+    log_p, labels = problem(rng, (5, 40, 3))
+    weights = np.array([0.4, 0.3, 0.1, 0.15, 0.05])
+    found = growth(log_p + np.log(weights)[:, None, None], labels)
+    expected = [
+        (fusion.predict(fusion.weighted(log_p[:size], weights[:size])) == labels).mean() for size in range(1, 6)
+    ]
+    assert_close(found.accuracy, np.array(expected))
+
+
+def test_impossible_classes_stay_finite():
+    with np.errstate(divide="ignore"):
+        log_p = np.log(np.array([[[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]], [[0.0, 0.5, 0.5]]]))
+    for rule in RULES.values():
+        found = growth(log_p, np.array([1], np.int32), rule=rule)
+        assert np.isfinite(jax.tree.leaves(found)).all()
+
+
+def test_vmaps_over_settings(rng):
+    first, second = problem(rng), problem(rng)
+    both = [np.stack(pair) for pair in zip(first, second, strict=True)]
+    found = jax.vmap(functools.partial(growth, rule=fusion.vote))(*both)
+    assert_close(jax.tree.map(lambda leaf: leaf[1], found), growth(*second, rule=fusion.vote), factor=0.1)

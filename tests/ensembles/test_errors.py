@@ -1,0 +1,259 @@
+"""Each message once: what came, what was expected, what to do."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxface.ensembles import (
+    choose,
+    diagnose,
+    fusion,
+    growth,
+    lda_member,
+    pair_scores,
+    sampling,
+    score_matrix,
+    score_pairs,
+    sweep,
+)
+from jaxface.ensembles.members import map_members
+from tests.ensembles import draws
+
+KEY = jax.random.key(0)
+Y, LABELS, VARIANCES = draws.coordinates(np.random.default_rng(0))  # 27 images of 6 people, 26 axes
+N = len(Y)
+AXES = np.tile(np.arange(5, dtype=np.int32), (2, 1))
+UNIT = np.ones((2, N), np.int32)
+LOGS = np.log(np.full((2, 3, 4), 0.25))
+
+
+def fit(**changes):
+    settings = {"y": Y, "labels": LABELS, "axes": AXES, "num_classes": 6} | changes
+    return lda_member.fit(settings.pop("y"), settings.pop("labels"), settings.pop("axes"), **settings)
+
+
+def fit_bags(weights, axes=AXES):
+    return lda_member.fit_bags(Y, LABELS, axes, weights, num_classes=6)
+
+
+def subspaces(**changes):
+    settings = {"num_members": 2, "num_fixed": 2, "num_random": 3} | changes
+    return sampling.feature_subspaces(KEY, VARIANCES, **settings)
+
+
+def image_bags(labels=LABELS, **changes):
+    settings = {"num_members": 2, "num_classes": 6, "images_per_class": 2} | changes
+    return sampling.image_bags(KEY, labels, **settings)
+
+
+def grid(**changes):
+    settings = {"num_fixed": [2], "num_random": [3], "num_components": [2]}
+    settings |= {"num_members": 2, "num_classes": 6} | changes
+    return sweep(KEY, Y, LABELS, Y, LABELS, **settings)
+
+
+CASES = {
+    "more axes than N - C": (
+        lambda: fit(axes=np.arange(22, dtype=np.int32)[None]),
+        r"axes must hold at most N - C = 27 - 6 = 21 axes a member, the rank of S_w; got M0 \+ M1 = 22. "
+        r"Take fewer, or a ridge above 0",
+    ),
+    "coordinates that are not principal": (
+        lambda: fit(y=Y @ np.linalg.qr(np.random.default_rng(1).normal(size=(26, 26)))[0]),
+        r"y must be the principal coordinates of these very samples.*column \d+ is not. Give other coordinates to fit_",
+    ),
+    "coordinates that are not centred": (lambda: fit(y=Y + 1.0), "y must be the principal coordinates"),
+    "one column that is not centred": (
+        lambda: fit(y=Y + np.eye(26)[3]),
+        "centred and uncorrelated; column 3 is not",
+    ),
+    "coordinates of more samples": (
+        lambda: fit(y=Y[:-6], labels=LABELS[:-6], num_classes=5),
+        "y must be the principal coordinates",
+    ),
+    "NaN coordinates": (lambda: fit(y=Y * np.nan), "y must be finite; 702 of 702 values"),
+    "integer coordinates": (lambda: fit(y=Y.astype(int)), "y must be a floating point array; got dtype int64"),
+    "labels of another length": (lambda: fit(labels=LABELS[1:]), r"labels must have shape \[n\] with n = 27"),
+    "one class": (lambda: fit(num_classes=1), r"num_classes must be at least 2 \(discrimination needs two classes\)"),
+    "a class without images": (
+        lambda: fit(num_classes=7),
+        "labels must hold an image of every class, for each needs a centre; class 6 has none",
+    ),
+    "labels that are not dense": (
+        lambda: fit(labels=LABELS + 1),
+        r"labels must be in \[0, 6\); got values from 1 to 6",
+    ),
+    "axes that do not exist": (lambda: fit(axes=AXES + 22), r"axes must lie in \[-1, 25\]; got 2 values outside"),
+    "one member without its axis": (lambda: fit(axes=AXES[0]), r"axes must have shape \[m, k\]; got shape \(5,\)"),
+    "more directions than axes": (
+        lambda: fit(axes=AXES[:, :2], num_components=3),
+        r"num_components must be at most 2 \(the axes of a member\); got 3",
+    ),
+    "more directions than classes less one": (
+        lambda: fit(axes=np.arange(9, dtype=np.int32)[None], num_components=6),
+        r"num_components must be at most 5 \(the rank of the between-class scatter\); got 6",
+    ),
+    "no directions": (lambda: fit(num_components=0), "num_components must be at least 1; got 0"),
+    "a negative ridge": (lambda: fit(ridge=-1.0), r"ridge must lie in \[0, inf\); got -1.0"),
+    "no members in flight": (lambda: fit(block_size=0), "block_size must be at least 1; got 0"),
+    "a bag of one person": (
+        lambda: fit_bags(UNIT * (LABELS == 2)),
+        "weights must leave two people in every bag; bag 0 has 1",
+    ),
+    "a bag too small for its axes": (
+        lambda: fit_bags(UNIT * (np.arange(N) % 3 == 0)),
+        r"axes must not outnumber the different images of a bag less its people.*bag 0 has 9 images of 6 people for 5 ",
+    ),
+    "negative weights": (lambda: fit_bags(-UNIT), r"weights must lie in \[0, inf\); got 54 values outside"),
+    "no members": (
+        lambda: subspaces(num_members=0),
+        r"num_members must be at least 1 \(a committee has members\); got 0",
+    ),
+    "no bags of people": (
+        lambda: sampling.class_bags(KEY, num_members=0, num_classes=3, bag_size=2),
+        "num_members must be at least 1",
+    ),
+    "no bags of images": (lambda: image_bags(num_members=0), "num_members must be at least 1"),
+    "more axes than above the floor": (
+        lambda: subspaces(num_random=20, floor=0.5),
+        r"num_fixed \+ num_random must be at most \d+, the axes whose variance is above the floor; got 2 \+ 20",
+    ),
+    "more axes than there are": (
+        lambda: subspaces(num_random=25),
+        r"width must be at most 26 \(the number of axes\); got 27",
+    ),
+    "a negative number of axes": (lambda: subspaces(num_fixed=-1), "num_fixed must be at least 0; got -1"),
+    "a negative number of random axes": (lambda: subspaces(num_random=-1), "num_random must be at least 0; got -1"),
+    "no axes at all": (lambda: subspaces(num_fixed=0, num_random=0), "width must be at least 1; got 0"),
+    "a width too small": (
+        lambda: subspaces(width=4),
+        r"num_fixed \+ num_random must be at most 4 \(the width of the draws\); got 5",
+    ),
+    "a floor of one": (lambda: subspaces(floor=1.0), r"floor must lie in \[0, 1\); got 1.0"),
+    "traced sizes without a width": (
+        lambda: jax.jit(lambda size: subspaces(num_random=size))(3),
+        "width must be given when num_fixed or num_random is traced",
+    ),
+    "an old key": (
+        lambda: sampling.class_bags(np.zeros(2, np.uint32), num_members=1, num_classes=3, bag_size=2),
+        "key must be a typed PRNG key",
+    ),
+    "bags larger than the people": (
+        lambda: sampling.class_bags(KEY, num_members=1, num_classes=3, bag_size=4),
+        r"bag_size must be at most 3 \(the number of classes\); got 4",
+    ),
+    "a bag of one class": (
+        lambda: sampling.class_bags(KEY, num_members=1, num_classes=3, bag_size=1),
+        "bag_size must be at least 2",
+    ),
+    "nothing to choose from": (
+        lambda: sampling.parameter_subsets(KEY, num_members=1, num_candidates=3, subset_size=0),
+        "subset_size must be at least 1; got 0",
+    ),
+    "more than the candidates": (
+        lambda: sampling.parameter_subsets(KEY, num_members=1, num_candidates=3, subset_size=4),
+        r"subset_size must be at most 3 \(the number of candidates\); got 4",
+    ),
+    "a person with one image": (
+        lambda: image_bags(np.array([0, 0, 1, 2, 2], np.int32), num_classes=3),
+        "labels must hold at least two images of every class to bag images; class 1 has 1. Remove such people, or bag",
+    ),
+    "a person with one image under the bootstrap": (
+        lambda: image_bags(np.array([0, 0, 1, 2, 2], np.int32), num_classes=3, bootstrap=True),
+        "class 1 has 1",
+    ),
+    "more images than a person has": (
+        lambda: image_bags(images_per_class=4),
+        r"images_per_class must be at most 3, the images of class 1; got 4. Take fewer, or bootstrap=True",
+    ),
+    "one image a person": (
+        lambda: image_bags(images_per_class=1),
+        r"images_per_class must be at least 2 \(one image tells nothing about S_w\); got 1",
+    ),
+    "rows of unequal people": (
+        lambda: sampling.class_rows(np.array([[0, 1]]), LABELS),
+        "labels must hold the same number of images of every class; got from 3 to 6.*use class_weights, or image_bags",
+    ),
+    "an unknown rule": (
+        lambda: growth(LOGS, np.zeros(3, np.int32), rule=jnp.mean),
+        r"rule must be one of fusion.sum, fusion.product, fusion.min, fusion.max, fusion.median, fusion.vote; got",
+    ),
+    "a rule by its name": (lambda: growth(LOGS, np.zeros(3, np.int32), rule="sum"), "rule must be one of fusion.sum"),
+    "labels of other probes": (
+        lambda: diagnose(LOGS, np.zeros(2, np.int32)),
+        r"labels must have shape \[n\] with n = 3; got shape \(2,\)",
+    ),
+    "labels of other people": (lambda: diagnose(LOGS, np.full(3, 4, np.int32)), r"labels must be in \[0, 4\)"),
+    "posteriors of one member": (
+        lambda: diagnose(LOGS[0], np.zeros(3, np.int32)),
+        r"log_posteriors must have shape \[m, n, c\]; got shape \(3, 4\)",
+    ),
+    "posteriors of nobody": (
+        lambda: diagnose(LOGS[:0], np.zeros(3, np.int32)),
+        "number of members must be at least 1; got 0",
+    ),
+    "posteriors of no images": (
+        lambda: diagnose(LOGS[:, :0], np.zeros(0, np.int32)),
+        "number of images must be at least 1; got 0",
+    ),
+    "weights from labels of other people": (
+        lambda: fusion.fit_weights(LOGS, np.full(3, 4, np.int32), num_iters=1),
+        r"labels must be in \[0, 4\)",
+    ),
+    "weights without iterations": (
+        lambda: fusion.fit_weights(LOGS, np.zeros(3, np.int32), num_iters=0),
+        "num_iters must be at least 1; got 0",
+    ),
+    "settings of different lengths": (
+        lambda: grid(num_random=[3, 4]),
+        r"num_random must have shape \[s\] with s = 1; got shape \(2,\)",
+    ),
+    "a setting above N - C": (lambda: grid(num_random=[20]), r"N - C = 27 - 6 = 21.*got M0 \+ M1 = 22"),
+    "a setting above the floor": (lambda: grid(floor=0.9), "above the floor"),
+    "a setting with too many directions": (
+        lambda: grid(num_components=[6]),
+        r"num_components must lie in \[1, 5\]; got 1 values outside, the first 6",
+    ),
+    "a choice among no candidates": (
+        lambda: choose(np.zeros((2, 3)), np.zeros((3, 1), int)),
+        r"subsets must have shape \[m, rho\] with m = 2; got shape \(3, 1\)",
+    ),
+    "members of different numbers": (
+        lambda: map_members(lambda pair: pair[0], (jnp.zeros(3), jnp.zeros(2))),
+        "tree must have one leading member axis on every leaf",
+    ),
+    "probes in other coordinates": (
+        lambda: score_matrix(fit()[0], Y, Y[:, :3], score=pair_scores.cosine),
+        r"probes must have shape \[q, p\] with p = 26; got shape \(27, 3\)",
+    ),
+    "pairs that do not pair": (
+        lambda: score_pairs(fit()[0], Y, Y[1:], score=pair_scores.cosine),
+        r"second must have shape \[p, d\] with p = 27; got shape \(26, 26\)",
+    ),
+    "enrolment with integers": (
+        lambda: lda_member.enroll(fit()[0], Y.astype(int), LABELS, num_classes=6),
+        "y must be a floating point array",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CASES)
+def test_message(what):
+    call, message = CASES[what]
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_ridge_allows_all_axes():
+    members, _ = fit(axes=np.arange(26, dtype=np.int32)[None], ridge=0.1)
+    assert np.isfinite(members.basis).all()
+
+
+def test_float32_coordinates_pass_the_check_of_principal_axes():
+    """Rounding correlates axes whose variances differ by many orders; the check must not take that for a mistake."""
+    rng = np.random.default_rng(2)
+    x = (rng.normal(size=(60, 59)) * np.geomspace(1, 1e-3, 59)).astype(np.float32) + np.float32(3)
+    centred = x - x.mean(axis=0)
+    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    fit(y=centred @ axes[:59].T, labels=np.arange(60, dtype=np.int32) % 6)
