@@ -57,6 +57,24 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.groups.bandwidths = (0.7, 1.0, 1.4)
     config.groups.seed = 0  # of the groupings
 
+    config.committees = ConfigDict()
+    config.committees.seed = 0
+    config.committees.image_steps = ()
+    config.committees.num_train = (3,)
+    config.committees.num_held_out = 2
+    config.committees.num_splits = 5
+    config.committees.pca_widths = (0.35, 0.5, 0.65, 1.0)
+    config.committees.ridges = (0.1, 1.0)
+    config.committees.posterior = "gaussian"
+    config.committees.num_members = 50
+    config.committees.fixed_part = 0.2
+    config.committees.random_part = 0.4
+    config.committees.floor = 1e-5
+    config.committees.people_part = 0.6
+    config.committees.images_part = 0.7
+    config.committees.bag_ridge = 0.1
+    config.committees.block_size = 25
+
     return common.variant(config, variant, {"smoke": _smoke})
 
 
@@ -82,3 +100,6 @@ def _smoke(config: ConfigDict) -> None:
     config.groups.methods = ("ridge_rca", "np_per")
     config.groups.ridges = (0.1,)
     config.groups.num_folds = 2
+    config.committees.num_splits = 2
+    config.committees.num_members = 4
+    config.committees.ridges = (0.1,)

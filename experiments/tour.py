@@ -11,7 +11,7 @@ from ml_collections import ConfigDict
 
 from experiments import inputs
 from experiments.publish import publish
-from experiments.sections import clusters, groups, pixels, same_person, subspaces
+from experiments.sections import clusters, committees, groups, pixels, same_person, subspaces
 from jaxface.reports.tables import Table
 from jaxface.runtime import launch, log
 from jaxface.runtime.workdir import Workdir
@@ -22,6 +22,7 @@ SECTIONS = {
     "clusters": clusters,
     "same_person": same_person,
     "groups": groups,
+    "committees": committees,
 }
 
 

@@ -24,7 +24,6 @@ ROOMS = [
     "ensembles",
     "features",
     "mixtures",
-    "sparse",
 ]
 TABLES = {room: importlib.import_module(f"tests.{room}.cases") for room in ROOMS}
 CASES = [case for table in TABLES.values() for case in table.CASES]

@@ -1,7 +1,176 @@
 """The transformation table of `jaxface.mixtures`."""
 
+import jax
+import numpy as np
+
+from jaxface.mixtures import cholesky, em, encode, gmm, initialize, normalize, pcca, stats, views
+from jaxface.mixtures.encode import Scores
+from jaxface.mixtures.gmm import GMM
+from jaxface.mixtures.pcca import PCCAMixture
+from jaxface.mixtures.stats import Moments, Rows, ViewMoments
 from tests.transformations import Case
 
-CASES: list[Case] = []
+K, N, M, D, S = 2, 3, 3, 2, 8
+WEIGHTS = np.array([1, 2, 0, 1, 1, 1, 2, 1], np.float32)
 
-EXEMPT: list = []
+
+def key(rng):
+    return jax.random.key(int(rng.integers(1000)))
+
+
+def spd(rng, n=N):
+    a = rng.normal(size=(K, n, 2 * n))
+    return a @ a.transpose(0, 2, 1) / n
+
+
+def pair(rng):
+    return rng.normal(size=(S, N)), rng.normal(size=(S, M))
+
+
+def one(rng):
+    return rng.normal(size=N), rng.normal(size=M)
+
+
+def model(rng, *, full=False):
+    return PCCAMixture(
+        log_weights=np.log(rng.dirichlet(np.ones(K))),
+        mean_x=rng.normal(size=(K, N)),
+        mean_y=rng.normal(size=(K, M)),
+        loadings_x=rng.normal(size=(K, N, D)),
+        loadings_y=rng.normal(size=(K, M, D)),
+        noise_x=spd(rng) if full else rng.uniform(0.5, 1.5, size=(K, N)),
+        noise_y=spd(rng) if full else rng.uniform(0.5, 1.5, size=(K, M)),
+    )
+
+
+def gaussians(rng):
+    return GMM(
+        log_weights=np.log(rng.dirichlet(np.ones(K))),
+        mean=rng.normal(size=(K, N)),
+        variance=rng.uniform(0.5, 1.5, size=(K, N)),
+    )
+
+
+def two_views(rng):
+    return model(rng).views
+
+
+def moments(rng):
+    """Sums that real samples could have: z and v of six samples in each component."""
+    z, r = rng.normal(size=(K, 6, D)), rng.normal(size=(K, 6, N + M))
+    parts = []
+    for part in (slice(0, N), slice(N, None)):
+        v = r[:, :, part]
+        cross = v.transpose(0, 2, 1) @ z
+        parts.append(ViewMoments(rng.normal(size=(K, v.shape[2])), v.sum(axis=1), (v * v).sum(axis=1), cross))
+    return Moments(np.full(K, 6.0), z.sum(axis=1), z.transpose(0, 2, 1) @ z, tuple(parts))
+
+
+def same_place(rng):
+    """Two batches at the same parameters."""
+    first, second = moments(rng), moments(rng)
+    moved = [b._replace(about=a.about) for a, b in zip(first.views, second.views, strict=True)]
+    return first, second._replace(views=tuple(moved))
+
+
+def rows(rng):
+    return Rows(rng.normal(size=(2, 4, N + M)), np.ones((2, 4)))
+
+
+def scores(rng):
+    return Scores(
+        rng.normal(size=(K, D)),
+        tuple(rng.normal(size=(K, n)) for n in (N, M)),
+        tuple(rng.normal(size=(K, n)) for n in (N, M)),
+    )
+
+
+def blocks(rng):
+    return rng.normal(size=(K, N)), rng.normal(size=(K, M))
+
+
+def forms_and(rng, *shape):
+    return views.solve(*_leaves(model(rng))), rng.normal(size=shape)
+
+
+def _leaves(drawn):
+    return jax.tree.map(jax.numpy.asarray, (drawn.log_weights, drawn.views))
+
+
+FITS = {"num_iters": 2, "tol": 0.0, "regression": em.joint, "floor": 1e-6}
+SIZES = {"num_components": K, "num_iters": 2}
+
+CASES = [
+    Case(cholesky.inverse_factor, lambda r: (spd(r),), grad=(0,), factor=10),
+    Case(cholesky.inverse, lambda r: (spd(r),), grad=(0,), factor=10),
+    Case(cholesky.log_det, lambda r: (spd(r),), grad=(0,)),
+    Case(views.solve, lambda r: _leaves(model(r)), factor=10),
+    Case(views.project, lambda r: forms_and(r, N + M), factor=10),
+    Case(views.latent_mean, lambda r: forms_and(r, D, K), factor=10),
+    Case(views.latent_cov, lambda r: forms_and(r)[:1], factor=10),
+    Case(views.log_density, lambda r: (model(r), *one(r)), grad=(0, 1, 2), factor=10),
+    Case(views.log_density, lambda r: (model(r, full=True), *one(r)), grad=(0, 1, 2), factor=100, variant="full"),
+    Case(views.log_responsibilities, lambda r: (model(r), *one(r)), grad=(0, 1, 2), factor=10),
+    Case(views.responsibilities, lambda r: (gaussians(r), one(r)[0]), grad=(0, 1), factor=10),
+    Case(views.present, lambda r: (model(r), one(r)), factor=10),
+    Case(stats.e_step, lambda r: (model(r), *pair(r)), {"block_size": 3, "weights": WEIGHTS}, factor=10),
+    Case(stats.e_step, lambda r: (model(r, full=True), *pair(r)), factor=100, variant="full"),
+    Case(stats.log_likelihood, lambda r: (model(r), *pair(r)), {"block_size": 3}, grad=(0, 1, 2), factor=10),
+    Case(stats.merge, same_place),
+    Case(stats.stepwise, lambda r: (moments(r), moments(r), np.float64(0.3)), grad=(0, 1, 2)),
+    Case(stats.recenter, lambda r: (moments(r), blocks(r)), grad=(0, 1)),
+    Case(stats.split, lambda r: (model(r), pair(r)), {"weights": WEIGHTS, "block_size": 3}),
+    Case(stats.collect, lambda r: (*_leaves(model(r)), rows(r)), factor=10),
+    Case(stats.safe, lambda r: (r.uniform(1, 2, size=K),), grad=(0,)),
+    Case(em.joint, lambda r: (two_views(r), moments(r)), grad=(0, 1), factor=10),
+    Case(em.sequential, lambda r: (two_views(r), moments(r)), grad=(0, 1), factor=10),
+    Case(em.residual, lambda r: ((two_views(r)[0], m := moments(r), m.views[0])), grad=(0, 1, 2)),
+    Case(em.m_step, lambda r: (model(r), moments(r)), factor=10),
+    Case(em.update, lambda r: (model(r), rows(r)), {"regression": em.sequential, "floor": 1e-6}, factor=100),
+    Case(em.fit, lambda r: (*pair(r), model(r)), {"num_iters": 2, "block_size": 4}, factor=1000),
+    Case(em.fit_rows, lambda r: (rows(r), model(r)), FITS, factor=1000),
+    Case(gmm.init, lambda r: (key(r), pair(r)[0]), SIZES, factor=10),
+    Case(gmm.fit, lambda r: (pair(r)[0], gaussians(r)), {"num_iters": 2, "weights": WEIGHTS}, factor=100),
+    Case(initialize.init, lambda r: (key(r), *pair(r)), {"latent_dim": 1, **SIZES}, factor=100),
+    Case(initialize.cluster, lambda r: (key(r), pair(r)[0]), SIZES, factor=10),
+    Case(pcca.latent_posterior, lambda r: (model(r), *one(r)), grad=(0, 1, 2), factor=10),
+    Case(pcca.conditional, lambda r: (model(r), one(r)[0]), grad=(0, 1), factor=10),
+    Case(pcca.predict, lambda r: (model(r), None, one(r)[1]), factor=10),
+    Case(pcca.canonical_correlations, lambda r: (model(r),), factor=100),
+    Case(pcca.closed_form, lambda r: pair(r), {"latent_dim": 2, "ridge": 0.1}, factor=100),
+    Case(
+        pcca.from_covariance,
+        lambda r: (r.normal(size=N + M), spd(r, N + M)[0]),
+        {"dim_x": N, "latent_dim": 2, "ridge": 0.1},
+        factor=100,
+    ),
+    Case(pcca.sample, lambda r: (key(r), model(r)), {"num_samples": 5}, factor=10),
+    Case(pcca.of_views, lambda r: (model(r).log_weights, two_views(r)), grad=(0, 1)),
+    Case(normalize.signed_sqrt, lambda r: (r.normal(size=(K, N)),), grad=(0,)),
+    Case(normalize.per_component, lambda r: (r.normal(size=(K, N)),), grad=(0,)),
+    Case(normalize.concatenated, lambda r: (blocks(r),), grad=(0,)),
+    Case(normalize.standard, lambda r: (blocks(r),), grad=(0,)),
+    Case(normalize.power, lambda r: (blocks(r),), grad=(0,)),
+    Case(encode.closed_form, lambda r: (model(r), *pair(r)), {"weights": WEIGHTS}, grad=(0, 1, 2), factor=10),
+    Case(encode.autodiff, lambda r: (model(r), *pair(r)), factor=100),
+    Case(encode.whiten, lambda r: (model(r), scores(r)), grad=(0, 1)),
+    Case(encode.whitened, lambda r: (gaussians(r), pair(r)[0]), factor=10),
+    Case(encode.fisher_vector, lambda r: (gaussians(r), pair(r)[0]), grad=(1,), factor=1000),
+    Case(encode.gradient_vector, lambda r: (model(r), *pair(r)), factor=1000),
+    Case(encode.latent_vector, lambda r: (model(r), *pair(r)), grad=(1, 2), factor=1000),
+    Case(encode.super_vector, lambda r: (model(r), *pair(r)), {"weights": WEIGHTS}, factor=1000),
+    Case(
+        encode.encode_batch,
+        lambda r: (gaussians(r), r.normal(size=(3, S, N))),
+        {"encoder": encode.fisher_vector, "block_size": 2},
+        factor=1000,
+    ),
+]
+
+EXEMPT: list = [
+    views.is_full,  # a Python bool
+    views.checked,  # raises, or returns its arguments
+    pcca.check_pairs,
+    initialize.check_components,
+    encode.pad_sets,  # ragged lists, on the host
+]

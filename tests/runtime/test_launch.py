@@ -35,8 +35,8 @@ def own_faces(root, workdir):
     return (
         "--config=configs/weak_labels.py:smoke", f"--workdir={workdir}", "--config.data.loader=folders",
         f"--config.data.root={root}", "--config.data.options.size=(12,10)", "--config.num_train=3",
-        "--config.group_sizes=(2,3)", "--config.methods.eigenfaces.num_components=5",
-        "--config.methods.fisherfaces.num_components=5",
+        "--config.group_sizes=(3,)", "--config.videos.sizes=()", "--config.methods=('eigenfaces','np_per')",
+        "--config.clustering.methods=('np_per',)",
     )  # fmt: skip
 
 
@@ -67,8 +67,8 @@ def test_own_faces_run_once_and_a_second_time_does_nothing(faces, tmp_path):
         (("--config=configs/weak_labels.py", "--config.num_draws=many", "--workdir=x"), "num_draws"),
         (("--config=configs/weak_labels.py", "--wrokdir=x"), "Did you mean: workdir"),
         (("--config=configs/weak_labels.py", "--config.num_drows=3", "--workdir=x"), "Did you mean 'num_draws'"),
-        (("--config=configs/weak_labels.py", "--config.methods.eigenfaces.num_component=3", "--workdir=x"),
-         "Did you mean 'methods.eigenfaces.num_components'"),
+        (("--config=configs/weak_labels.py", "--config.clustering.num_drows=3", "--workdir=x"),
+         "Did you mean 'clustering.num_draws'"),
     ],
 )  # fmt: skip
 def test_errors_of_the_command_line(arguments, message):

@@ -45,6 +45,13 @@ def test_every_group_is_held_out_once_and_whole(rng):
             assert len(set(zip(ids.tolist(), groups[rows].tolist(), strict=True))) == len(set(ids))
 
 
+def test_folds_are_drawn(rng):
+    groups = np.repeat(np.arange(20), 2)
+    drawn = [held_out.folds(groups, num_folds=4, rng=np.random.default_rng(seed))[0].test_rows for seed in (0, 0, 1)]
+    assert drawn[0].tolist() == drawn[1].tolist()
+    assert drawn[0].tolist() != drawn[2].tolist()
+
+
 def test_all_bandwidths_in_one_call_equal_the_loop(rng):
     x, groups = draws.grouped(rng, (2,) * 12, d=10)
     bandwidths = [4.0, 8.0, 1e12]

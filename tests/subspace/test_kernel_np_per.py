@@ -112,6 +112,18 @@ def test_duplicates(same_group, rank, rkhs_orthonormal, rng):
     assert spread.max() < 1e-7
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bandwidth", [30.0, 300.0])
+def test_duplicates_at_wide_bandwidths(bandwidth, dtype, rng):
+    """Features are known to the root of what eigenvalues are: a duplicate must not count as a difference."""
+    for second, rank in [(1, 3), (2, 3), (3, 2), (11, 2)]:
+        x, groups = rng.normal(size=(12, 40)).astype(dtype), np.repeat(np.arange(4, dtype=np.int32), 3)
+        x[second] = x[0]
+        kernel = gram.gaussian(bandwidth=bandwidth)
+        _, info = kernel_np_per.fit_dependent(kernel, x, groups, num_groups=4, rkhs_orthonormal=True)
+        assert int(info.rank) == rank
+
+
 @pytest.mark.parametrize("rkhs_orthonormal", [False, True])
 def test_float32(rkhs_orthonormal, rng):
     x, groups = rng.normal(size=(60, 100)), rng.permutation(60).astype(np.int32) % 20

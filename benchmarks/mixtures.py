@@ -1,0 +1,160 @@
+"""Rows M: an iteration of EM for a mixture of probabilistic CCA, and Fisher vectors of many images."""
+
+import functools
+import importlib
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks.rows import Row, speedup
+from jaxface import mixtures
+from jaxface.mixtures import encode, gmm, normalize
+
+_SEED = 20260711
+_PAIRS, _COMPONENTS = 100_000, 64
+_DIM_X, _DIM_Y, _LATENT_DIM = 96, 108, 32
+_IMAGES, _DESCRIPTORS, _DIM = 1000, 500, 64
+
+_fisher_vector = functools.partial(encode.fisher_vector, normalization=normalize.concatenated)
+
+
+class Problem(NamedTuple):
+    """Pairs in clusters, a model to start from, and the peer at the same means with all of the covariance."""
+
+    x: jax.Array  # [s, n]
+    y: jax.Array  # [s, m]
+    start: mixtures.PCCAMixture
+    v: np.ndarray  # [s, n + m], x and y side by side
+    peer: Any
+
+
+def _problem(dtype: str) -> Problem:
+    rng = np.random.default_rng(_SEED)
+    width = _DIM_X + _DIM_Y
+    mean = 2 * rng.normal(size=(_COMPONENTS, width))
+    loadings = 0.3 * rng.normal(size=(_COMPONENTS, width, _LATENT_DIM))
+    v = mean[rng.integers(0, _COMPONENTS, _PAIRS)] + rng.normal(size=(_PAIRS, width))
+    weights = np.full(_COMPONENTS, 1 / _COMPONENTS)
+    v, mean, loadings, weights = (a.astype(dtype) for a in (v, mean, loadings, weights))
+    start = mixtures.PCCAMixture(
+        log_weights=jnp.log(weights),
+        mean_x=jnp.asarray(mean[:, :_DIM_X]),
+        mean_y=jnp.asarray(mean[:, _DIM_X:]),
+        loadings_x=jnp.asarray(loadings[:, :_DIM_X]),
+        loadings_y=jnp.asarray(loadings[:, _DIM_X:]),
+        noise_x=jnp.ones((_COMPONENTS, _DIM_X), dtype),
+        noise_y=jnp.ones((_COMPONENTS, _DIM_Y), dtype),
+    )
+    peer = importlib.import_module("sklearn.mixture").GaussianMixture(_COMPONENTS, covariance_type="full")
+    peer.weights_, peer.means_ = weights, mean
+    peer.precisions_cholesky_ = np.tile(np.eye(width, dtype=dtype), (_COMPONENTS, 1, 1))
+    return Problem(jnp.asarray(v[:, :_DIM_X]), jnp.asarray(v[:, _DIM_X:]), start, v, peer)
+
+
+def _iteration(problem: Problem) -> mixtures.PCCAMixture:
+    return mixtures.fit(problem.x, problem.y, problem.start, num_iters=1)[0]
+
+
+def _their_iteration(problem: Problem) -> Any:
+    """An E-step and an M-step, as its `fit` does them."""
+    _, log_responsibilities = problem.peer._e_step(problem.v)
+    problem.peer._m_step(problem.v, log_responsibilities)
+    return problem.peer
+
+
+def _dense_log_densities(model: mixtures.PCCAMixture, v: np.ndarray) -> np.ndarray:
+    """Log densities `[s]` from covariances `[n + m, n + m]`."""
+    columns = []
+    for k in range(_COMPONENTS):
+        part = jax.tree.map(lambda leaf, at=k: np.asarray(leaf[at], np.float64), model)
+        mean = np.concatenate([part.mean_x, part.mean_y])
+        loadings = np.concatenate([part.loadings_x, part.loadings_y])
+        cov = loadings @ loadings.T + np.diag(np.concatenate([part.noise_x, part.noise_y]))
+        r = v - mean
+        squared = (r * np.linalg.solve(cov, r.T).T).sum(axis=1)
+        columns.append(part.log_weights - (squared + np.linalg.slogdet(2 * np.pi * cov)[1]) / 2)
+    return np.logaddexp.reduce(columns, axis=0)
+
+
+def _right_densities(problem: Problem, ours: mixtures.PCCAMixture, theirs: Any) -> str:
+    """The two models differ, so ours is compared to dense Gaussians; both hold the same clusters."""
+    expected = _dense_log_densities(ours, problem.v[:50].astype(np.float64))
+    log_density = jax.jit(jax.vmap(mixtures.log_density, in_axes=(None, 0, 0)))
+    found = np.asarray(log_density(ours, problem.x[:50], problem.y[:50]))
+    worst = float(np.abs(found / expected - 1).max())
+    assert worst < (1e-9 if problem.v.dtype == np.float64 else 1e-4), f"log densities differ by {worst:.1e}"
+    weights = float(np.abs(np.exp(np.asarray(ours.log_weights)) - theirs.weights_).max())
+    assert weights < 1e-3, f"the weights differ by {weights:.1e}"
+    return f"our log densities and dense ones, to {worst:.0e}; weights of both models, to {weights:.0e}"
+
+
+class Images(NamedTuple):
+    """Descriptors of many images and the same Gaussian mixture twice."""
+
+    x: np.ndarray  # [i, s, n]
+    model: gmm.GMM
+    peer: Any
+
+
+def _images() -> Images:
+    rng = np.random.default_rng(_SEED)
+    x = rng.normal(size=(_IMAGES, _DESCRIPTORS, _DIM)).astype(np.float32)
+    weights = np.full(_COMPONENTS, 1 / _COMPONENTS, np.float32)
+    mean = rng.normal(size=(_COMPONENTS, _DIM)).astype(np.float32)
+    variance = rng.uniform(0.5, 1.5, size=(_COMPONENTS, _DIM)).astype(np.float32)
+    peer = importlib.import_module("sklearn.mixture").GaussianMixture(_COMPONENTS, covariance_type="diag")
+    peer.weights_, peer.means_, peer.covariances_ = weights, mean, variance
+    peer.precisions_cholesky_ = 1 / np.sqrt(variance)
+    model = gmm.GMM(log_weights=jnp.log(weights), mean=jnp.asarray(mean), variance=jnp.asarray(variance))
+    return Images(x, model, peer)
+
+
+def _their_vectors(images: Images) -> np.ndarray:
+    fisher_vector = importlib.import_module("skimage.feature").fisher_vector
+    return np.stack([fisher_vector(x, images.peer) for x in images.x])
+
+
+def _same_vectors(_: Images, ours: jax.Array, theirs: np.ndarray) -> str:
+    """Theirs begin with the weights' part, and the deviations' has the other sign."""
+    half = _COMPONENTS * _DIM
+    expected = np.concatenate([theirs[:, -2 * half : -half], -theirs[:, -half:]], axis=1)
+    worst = float(np.abs(np.asarray(ours) - expected).max() / np.abs(expected).max())
+    assert worst < 1e-3, f"Fisher vectors differ by {worst:.1e} of their largest entry"
+    return f"Fisher vectors, to {worst:.0e} of the largest entry"
+
+
+def _em_row(name: str, dtype: str, target: float) -> Row:
+    work = f"M-PCCA, one EM iteration, {_PAIRS:,} pairs, {_DIM_X} + {_DIM_Y} dims, latent {_LATENT_DIM}"
+    return Row(
+        name=name,
+        work=f"{work}, {_COMPONENTS} components",
+        peer="scikit-learn GaussianMixture with full covariances, as a yardstick",
+        dtype=dtype,
+        data=lambda: _problem(dtype),
+        ours=_iteration,
+        theirs=_their_iteration,
+        agree=_right_densities,
+        target=speedup(at_least=target),
+        packages=("scikit-learn",),
+        x64=dtype == "float64",
+    )
+
+
+ROWS = (
+    _em_row("M1.f32", "float32", 18.0),
+    _em_row("M1.f64", "float64", 6.0),
+    Row(
+        name="M2",
+        work=f"Fisher vectors, {_IMAGES:,} images x {_DESCRIPTORS} descriptors, {_DIM} dims, {_COMPONENTS} components",
+        peer="scikit-image fisher_vector, image by image",
+        dtype="float32",
+        data=_images,
+        ours=lambda images: encode.encode_batch(images.model, images.x, encoder=_fisher_vector),
+        theirs=_their_vectors,
+        agree=_same_vectors,
+        target=speedup(at_least=20.0),
+        packages=("scikit-image", "scikit-learn"),
+    ),
+)

@@ -1,0 +1,254 @@
+"""De-kernelisation: from features back to the vector, `x = argmin |form(V x) - features|`.
+
+Entry by entry a form gives `V x = arcsin(sqrt f z)` (19) or the angle of a pair, exact only while every |V x| is at
+most pi / 2 or pi: a condition on V x and not, as printed, on x. What remains is least squares (20). The methods:
+
+    least_squares       Cholesky of V'V, made once for all vectors: the fastest while d is below a few thousand
+    conjugate_gradient  products with V and V' only: for any d
+    gauss_newton        on |form(V x) - features| itself, from the solution of (20): where entries are folded
+    square              the exact inverse of a single block, f = D: D log D, but ill conditioned
+
+A method takes the map, prepares what depends on it alone, and returns the solver of one vector. Features outside the
+range of the form are clipped and counted, never NaN. Zeros that pad x are known and not solved for. Gradients come
+from the equation that defines x (the implicit-function rule) and not from the iterations.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_solve
+from jax.typing import ArrayLike
+
+from jaxface.core import blocks, checks
+from jaxface.core.fitinfo import Status
+from jaxface.features import forms, krylov, maps
+from jaxface.features.forms import Form
+from jaxface.features.krylov import Solution
+from jaxface.features.maps import FeatureMap
+from jaxface.linalg import distances, psd
+
+Solver = Callable[[jax.Array, Form], Solution]
+Method = Callable[[FeatureMap], Solver]
+
+_LANCZOS_STEPS = 48
+
+
+class Validity(NamedTuple):
+    """How far an inverse may be believed."""
+
+    status: jax.Array  # int32 [], a Status
+    num_iters: jax.Array  # int32 [], 0 for a closed form
+    share_clipped: jax.Array  # [], share of features that no vector has
+    share_out_of_range: jax.Array  # [], share of |V x| beyond the range where the form is one to one
+    residual: jax.Array  # [], |form(V x) - features| / |features|
+    conditioning: jax.Array  # [], condition number of V'V, estimated from below
+
+
+def least_squares(params: FeatureMap) -> Solver:
+    """(20) `x = (V'V)^-1 V' angles` by the Cholesky factor of V'V `[d, d]`."""
+    lower = psd.cholesky(jax.lax.stop_gradient(maps.gram_matrix(params)))
+    return partial(_normal_equations, params, lambda b: _closed_form(cho_solve((lower, True), b)))
+
+
+def conjugate_gradient(params: FeatureMap, *, tol: float | None = None, num_iters: int = 500) -> Solver:
+    """(20) by conjugate gradients, to a relative residual `tol` of the normal equations (default eps)."""
+    checks.at_least("num_iters", num_iters, 1)
+
+    def solver(b: jax.Array) -> Solution:
+        return krylov.conjugate_gradient(_gram(params), b, tol=_eps(b) if tol is None else tol, num_iters=num_iters)
+
+    return partial(_normal_equations, params, solver)
+
+
+def square(params: FeatureMap) -> Solver:
+    """`x = V^-1 angles` for f = D; errors of the features grow by up to the root of the condition number."""
+    return lambda features, form: _closed_form(params.inverse(forms.inverse(form).angles(features).angles))
+
+
+def gauss_newton(params: FeatureMap, *, tol: float | None = None, num_iters: int = 50, inner_iters: int = 30) -> Solver:
+    """`min |form(V x) - features|^2` by damped Gauss-Newton from (20), each step by conjugate gradients.
+
+    Ends when a step is below `tol` relative to x (default 64 eps). A step that does not lower the objective is undone
+    and the damping raised.
+    """
+    checks.at_least("num_iters", num_iters, 1)
+    checks.at_least("inner_iters", inner_iters, 1)
+    start = conjugate_gradient(params, tol=1e-3, num_iters=inner_iters)
+    _, largest = _spectral_range(params)
+
+    def solve(features: jax.Array, form: Form) -> Solution:
+        def residual(x: jax.Array) -> jax.Array:
+            return form(params.project(x)) - features
+
+        def gradient(x: jax.Array) -> jax.Array:
+            value, pull = jax.vjp(residual, x)
+            return pull(value)[0]
+
+        def descend(_: Any, x: jax.Array) -> tuple[jax.Array, Any]:
+            limit = 64 * _eps(x) if tol is None else tol
+            found = _damped(residual, x, 1e-3 * largest, tol=limit, num_iters=num_iters, inner_iters=inner_iters)
+            # custom_root wants tangents of whatever the solver reports: only floats have them.
+            return found.x, (found.num_iters.astype(x.dtype), found.is_converged.astype(x.dtype))
+
+        def tangent_solve(product: krylov.Operator, b: jax.Array) -> jax.Array:
+            def solver(product: krylov.Operator, b: jax.Array) -> jax.Array:
+                return krylov.conjugate_gradient(product, b, tol=_eps(b), num_iters=500).x
+
+            return jax.lax.custom_linear_solve(product, b, solver, symmetric=True)  # the Hessian
+
+        first = jax.lax.stop_gradient(start(features, form).x)
+        x, (steps, is_converged) = jax.lax.custom_root(gradient, first, descend, tangent_solve, has_aux=True)
+        return Solution(x, steps.astype(jnp.int32), is_converged > 0)
+
+    return solve
+
+
+def invert(
+    params: FeatureMap, features: ArrayLike, *, form: Form, method: Method = least_squares
+) -> tuple[jax.Array, Validity]:
+    """The vector `[d]` of features `[f]` (`[2 f]` with `forms.cos_sin`), and its validity.
+
+    Set the options of a method with `functools.partial`, once: a method is known to `jit` by its identity.
+    """
+    features, form = _checked(params, features, form, "")
+    return _invert(params, features, form=form, method=method)
+
+
+def invert_matrix(
+    params: FeatureMap,
+    features: ArrayLike,
+    *,
+    form: Form,
+    method: Method = least_squares,
+    block_size: int = maps.BLOCK_SIZE,
+) -> tuple[jax.Array, Validity]:
+    """`invert` of the rows of features `[n, f]`, `block_size` at a time; the method prepares once for all of them."""
+    features, form = _checked(params, features, form, "n ")
+    checks.at_least("block_size", block_size, 1)
+    return _invert_matrix(params, features, form=form, method=method, block_size=block_size)
+
+
+@partial(jax.jit, static_argnames=("form", "method"))
+def _invert(params: FeatureMap, features: jax.Array, *, form: Form, method: Method) -> tuple[jax.Array, Validity]:
+    return _inverse(params, form, method)(features)
+
+
+@partial(jax.jit, static_argnames=("form", "method", "block_size"))
+def _invert_matrix(
+    params: FeatureMap, features: jax.Array, *, form: Form, method: Method, block_size: int
+) -> tuple[jax.Array, Validity]:
+    return blocks.map_rows(_inverse(params, form, method), features, block_size=block_size)
+
+
+def _inverse(params: FeatureMap, form: Form, method: Method) -> Callable[[jax.Array], tuple[jax.Array, Validity]]:
+    """The inverse of one vector, with everything prepared that depends on the map alone."""
+    solve = method(params)
+    least, largest = _spectral_range(params)
+
+    def inverse(features: jax.Array) -> tuple[jax.Array, Validity]:
+        solution = solve(features, form)
+        return solution.x, _validity(params, features, solution, form, largest / least)
+
+    return inverse
+
+
+def _normal_equations(
+    params: FeatureMap, solver: Callable[[jax.Array], Solution], features: jax.Array, form: Form
+) -> Solution:
+    """(20), differentiated through `V'V x = V' angles` whatever solves it."""
+
+    def solve(_: Any, b: jax.Array) -> tuple[jax.Array, Any]:
+        solution = solver(b)
+        return solution.x, (solution.num_iters, solution.is_converged)
+
+    b = params.transpose(forms.inverse(form).angles(features).angles)
+    x, report = jax.lax.custom_linear_solve(_gram(params), b, solve, symmetric=True, has_aux=True)
+    return Solution(x, *report)
+
+
+def _damped(
+    residual: Callable[[jax.Array], jax.Array],
+    x: jax.Array,
+    damping: jax.Array,
+    *,
+    tol: float,
+    num_iters: int,
+    inner_iters: int,
+) -> Solution:
+    """Steps `(J'J + damping I)^-1 J'r`, the damping falling tenfold after a success and rising after a failure."""
+
+    def objective(x: jax.Array) -> jax.Array:
+        return (residual(x) ** 2).sum()
+
+    def running(state: Any) -> jax.Array:
+        step, _, _, _, is_settled = state
+        return (step < num_iters) & ~is_settled
+
+    def body(state: Any) -> Any:
+        step, x, value, damping, _ = state
+        at_x, push = jax.linearize(residual, x)
+        pull = jax.linear_transpose(push, x)
+
+        def product(v: jax.Array) -> jax.Array:
+            return pull(push(v))[0] + damping * v
+
+        move = krylov.conjugate_gradient(product, pull(at_x)[0], tol=1e-3, num_iters=inner_iters).x
+        after = objective(x - move)
+        is_lower = after < value
+        is_settled = jnp.linalg.norm(move) <= tol * jnp.linalg.norm(x)
+        x, value = jnp.where(is_lower, x - move, x), jnp.where(is_lower, after, value)
+        return step + 1, x, value, jnp.where(is_lower, damping / 10, damping * 10), is_settled
+
+    start = (jnp.zeros((), jnp.int32), x, objective(x), damping, jnp.asarray(False))
+    step, x, _, _, is_settled = jax.lax.while_loop(running, body, start)
+    return Solution(x, step, is_settled)
+
+
+def _validity(
+    params: FeatureMap, features: jax.Array, solution: Solution, form: Form, conditioning: jax.Array
+) -> Validity:
+    """What the solution says about itself."""
+    inverse = forms.inverse(form)
+    u = params.project(solution.x)
+    length = distances.norm(features)
+    status = jnp.where(solution.is_converged, int(Status.OK), int(Status.MAX_ITERS))
+    # At the very end of the range an angle is known to the root of the precision only.
+    is_beyond = jnp.abs(u) > inverse.half_width + math.sqrt(_eps(u))
+    return Validity(
+        status=jnp.where(jnp.isfinite(u).all(), status, int(Status.NON_FINITE)).astype(jnp.int32),
+        num_iters=solution.num_iters,
+        share_clipped=inverse.angles(features).is_clipped.mean(dtype=u.dtype),
+        share_out_of_range=is_beyond.mean(dtype=u.dtype),
+        residual=distances.norm(form(u) - features) / jnp.where(length > 0, length, 1),
+        conditioning=conditioning,
+    )
+
+
+def _closed_form(x: jax.Array) -> Solution:
+    return Solution(x, jnp.zeros((), jnp.int32), jnp.asarray(True))
+
+
+def _gram(params: FeatureMap) -> krylov.Operator:
+    return lambda x: params.transpose(params.project(x))
+
+
+def _spectral_range(params: FeatureMap) -> tuple[jax.Array, jax.Array]:
+    """Least and largest eigenvalue of V'V."""
+    start = jnp.ones(params.input_dim, maps.dtype_of(params))
+    return krylov.spectral_range(_gram(jax.lax.stop_gradient(params)), start, num_steps=_LANCZOS_STEPS)
+
+
+def _eps(x: jax.Array) -> float:
+    return float(jnp.finfo(x.dtype).eps)
+
+
+def _checked(params: FeatureMap, features: ArrayLike, form: Form, rows: str) -> tuple[jax.Array, Form]:
+    features, form = forms.real(jnp.asarray(features), form)
+    checks.shapes(features=(features, f"{rows}{forms.inverse(form).width * params.num_features}"))
+    checks.floating(features=features)
+    checks.finite(features=features)
+    return features, form

@@ -1,0 +1,124 @@
+"""Fastfood: Gaussian frequencies from diagonal matrices, a permutation and Hadamard transforms.
+
+(8), one block: `V = S H G Pi H B / (sigma sqrt D)`, with D the next power of two (the input is padded with zeros),
+H unnormalised, and f rows kept of `ceil(f / D)` independent blocks stacked. Four numbers a row, log(D) operations.
+"""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import prng
+from jaxface.core.blocks import num_blocks
+from jaxface.core.pytree import params, static
+from jaxface.features import spectra
+from jaxface.features.maps import (  # noqa: F401 - the interface of every map
+    check_square,
+    checked_init,
+    dense_matrix,
+    feature_matrix,
+    gram_product,
+    inverse,
+    project,
+    transform,
+    transpose,
+    zero_padded,
+)
+from jaxface.features.spectra import Spectrum
+from jaxface.linalg import distances, hadamard
+
+
+@params
+class Fastfood:
+    """c blocks of the diagonals of (8); all but the permutation may be learned by gradient descent."""
+
+    signs: jax.Array  # [c, D], B
+    permutation: jax.Array  # int32 [c, D], (Pi z)_i = z[permutation_i]
+    gaussian: jax.Array  # [c, D], G
+    scale: jax.Array  # [c, D], S / (sigma sqrt D)
+    input_dim: int = static()
+    num_features: int = static()
+
+    def project(self, x: jax.Array) -> jax.Array:
+        """`V x`."""
+        u = hadamard.transform(self.signs * zero_padded(x, self.signs.shape[1])[None, :])
+        u = hadamard.transform(self.gaussian * _permuted(u, self.permutation))
+        return (self.scale * u).reshape(-1)[: self.num_features]
+
+    def transpose(self, u: jax.Array) -> jax.Array:
+        """`V'u = sum_c B_c H Pi_c' G_c H S_c u_c / (sigma sqrt D)`."""
+        u = hadamard.transform(self.scale * zero_padded(u, self.scale.size).reshape(self.scale.shape))
+        u = _permuted(self.gaussian * u, _inverse_permutation(self.permutation))
+        return (self.signs * hadamard.transform(u)).sum(axis=0)[: self.input_dim]
+
+    def inverse(self, u: jax.Array) -> jax.Array:
+        """`V^-1 u = sigma sqrt D  B^-1 H Pi' G^-1 H S^-1 u / D^2` for f = D; the padding is left out."""
+        size = self.signs.shape[1]
+        check_square(self.num_features, size)
+        u = hadamard.transform(u[None, :] / self.scale)
+        u = _permuted(u / self.gaussian, _inverse_permutation(self.permutation))
+        return (hadamard.transform(u / size) / (size * self.signs))[0, : self.input_dim]
+
+
+def init(
+    key: jax.Array,
+    *,
+    input_dim: int,
+    num_features: int,
+    bandwidth: ArrayLike,
+    spectrum: Spectrum = spectra.gaussian,
+    dtype: Any = None,
+) -> Fastfood:
+    """Draws a map; its first blocks are the same whatever f.
+
+    Every row of `H G Pi H B` is `sqrt D |G|` long and isotropic, so `S_ii = s_i / |G|` with `s_i ~ chi(D)` makes it
+    exactly Gaussian with covariance `I / sigma^2`. Without S all rows of a block share one length, which no test of
+    unbiasedness can see. Other rotation-invariant spectra change s_i alone.
+    """
+    bandwidth = checked_init(key, input_dim=input_dim, num_features=num_features, bandwidth=bandwidth, dtype=dtype)
+    size = hadamard.next_power_of_two(input_dim)
+    keys = prng.member_keys(key, num_blocks(num_features, size))
+    draw = jax.vmap(partial(_block, size=size, spectrum=spectrum, dtype=bandwidth.dtype))
+    signs, permutation, gaussian, lengths = draw(keys)
+    return Fastfood(
+        signs=signs,
+        permutation=permutation,
+        gaussian=gaussian,
+        scale=lengths / (bandwidth * size**0.5 * distances.norm(gaussian)[:, None]),
+        input_dim=input_dim,
+        num_features=num_features,
+    )
+
+
+def _block(key: jax.Array, *, size: int, spectrum: Spectrum, dtype: Any) -> tuple[jax.Array, ...]:
+    """B, Pi, G and the lengths of the rows, each `[D]`."""
+    return (
+        jax.random.rademacher(prng.stream(key, "signs"), (size,), dtype),
+        jax.random.permutation(prng.stream(key, "permutation"), jnp.arange(size, dtype=jnp.int32)),
+        jax.random.normal(prng.stream(key, "gaussian"), (size,), dtype),
+        spectra.row_lengths(prng.stream(key, "lengths"), size, size, spectrum, dtype),
+    )
+
+
+def _permuted(u: jax.Array, permutation: jax.Array) -> jax.Array:
+    """`u[c, permutation[c]]`, stated as the solution v of `Pi'v = u`: so its transpose is a gather as well.
+
+    The transpose that JAX finds by itself is a scatter, which makes the gradient of a map three times slower.
+    """
+
+    def gathered(v: jax.Array, at: jax.Array) -> jax.Array:
+        return jnp.take_along_axis(v, at, axis=-1, mode="promise_in_bounds")
+
+    def back(v: jax.Array) -> jax.Array:
+        return gathered(v, _inverse_permutation(permutation))
+
+    return jax.lax.custom_linear_solve(back, u, lambda _, v: gathered(v, permutation), lambda _, v: back(v))
+
+
+def _inverse_permutation(permutation: jax.Array) -> jax.Array:
+    places = jnp.broadcast_to(jnp.arange(permutation.shape[1], dtype=permutation.dtype)[None, :], permutation.shape)
+    rows = jnp.arange(permutation.shape[0])[:, None]
+    return jnp.zeros_like(permutation).at[rows, permutation].set(places, mode="promise_in_bounds", unique_indices=True)

@@ -1,0 +1,222 @@
+"""Expectation maximisation, for mixtures of probabilistic CCA and of Gaussians alike.
+
+An M-step is a regression of every view on [z; 1], the responsibilities being weights, and Psi is what it leaves over:
+
+    Psi = sum g E[(v - mu - W z)(v - mu - W z)'] / sum g
+
+which is (35), (36) for any mu and W; diagonal noise takes the diagonal of it. The paper does not say in which order
+(31)-(36) are done. `joint` solves for mu and W together and raises the likelihood most; `sequential` takes mu with the
+old W, then W. Both are monotone and have the same fixed points. W = 0 is one of them: never start there.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import checks, fitinfo, loops
+from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.linalg.psd import symmetrize
+from jaxface.mixtures import stats
+from jaxface.mixtures.cholesky import inverse, inverse_factor
+from jaxface.mixtures.pcca import PCCAMixture
+from jaxface.mixtures.stats import Moments, Rows, ViewMoments, safe
+from jaxface.mixtures.views import Mixture, View, is_full
+
+M = TypeVar("M", bound=Mixture)
+# From the old views and the moments to views with new means and loadings; the noise is left as it is.
+Regression = Callable[[tuple[View, ...], Moments], tuple[View, ...]]
+
+# A component that holds less than this part of the samples is empty.
+_EMPTY = 1e-8
+# A dimension that deviates from its mean by less than this many units of rounding is constant.
+_ROUNDING = 64
+
+
+class Repairs(NamedTuple):
+    """What it took to keep a model a model."""
+
+    jitter: jax.Array  # [], the largest floor that a variance needed; 0 when none
+    num_empty: jax.Array  # int32 [], components re-seeded
+
+
+class Donors(NamedTuple):
+    """Where each component comes from."""
+
+    source: jax.Array  # int32 [k], itself unless it is empty
+    log_weights: jax.Array  # [k]
+    steps: jax.Array  # [k], how far to move away, 0 for itself
+    num_empty: jax.Array  # int32 []
+
+
+def joint(views: tuple[View, ...], moments: Moments) -> tuple[View, ...]:
+    """The mean and W together: `W = Cov[v, z] Cov[z]^-1`, `mu = E[v] - W E[z]`."""
+    weight = safe(moments.weight)
+    z = moments.latent / weight[:, None]
+    precision = inverse(moments.latent_second / weight[:, None, None] - z[:, :, None] * z[:, None, :])
+
+    def of_view(view: View, sums: ViewMoments) -> View:
+        r = sums.first / weight[:, None]
+        loadings = (sums.cross / weight[:, None, None] - r[:, :, None] * z[:, None, :]) @ precision
+        return View(sums.about + r - _times(loadings, z), loadings, view.noise)
+
+    return tuple(of_view(*pair) for pair in zip(views, moments.views, strict=True))
+
+
+def sequential(views: tuple[View, ...], moments: Moments) -> tuple[View, ...]:
+    """(31)-(34) in this order: mu with the old W, then W with the new mu."""
+    weight = safe(moments.weight)
+    precision = inverse(moments.latent_second / weight[:, None, None])
+
+    def of_view(view: View, sums: ViewMoments) -> View:
+        move = (sums.first - _times(view.loadings, moments.latent)) / weight[:, None]
+        cross = sums.cross - move[:, :, None] * moments.latent[:, None, :]
+        return View(sums.about + move, cross / weight[:, None, None] @ precision, view.noise)
+
+    return tuple(of_view(*pair) for pair in zip(views, moments.views, strict=True))
+
+
+def residual(view: View, moments: Moments, sums: ViewMoments) -> jax.Array:
+    """`sum g E[(r - W z)(r - W z)']` for r about the means of `sums`: `[k, n, n]`, or its diagonal `[k, n]`."""
+    w = view.loadings
+    if is_full(view.noise):
+        shared = w @ sums.cross.mT
+        return sums.second - shared - shared.mT + w @ moments.latent_second @ w.mT
+    return sums.second + ((w @ moments.latent_second - 2 * sums.cross) * w).sum(axis=2)
+
+
+def m_step(model: M, moments: Moments, *, regression: Regression = joint, floor: float = 1e-6) -> tuple[M, Repairs]:
+    """(30)-(36), from the moments at `model`; floors and empty components as in `fit`."""
+    views = regression(model.views, moments)
+    about = stats.recenter(moments, tuple(view.mean for view in views))
+    donors = _donors(moments.weight)
+    width = sum(view.mean.shape[1] for view in views)
+    repaired, jitters = [], []
+    for view, sums in zip(views, about.views, strict=True):
+        noise = _over(residual(view, moments, sums), moments.weight)
+        mean, loadings, noise = (leaf[donors.source] for leaf in (view.mean, view.loadings, noise))
+        noise, jitter = _floored(noise, floor * _scale(moments, sums))
+        # One deviation in all dimensions together: a copy that is farther away would find no samples.
+        apart = jnp.sqrt(_diagonal(noise) / width) * donors.steps[:, None]
+        repaired.append(View(mean + apart, loadings, noise))
+        jitters.append(jitter)
+    return model.with_views(donors.log_weights, tuple(repaired)), Repairs(jnp.stack(jitters).max(), donors.num_empty)
+
+
+def update(model: M, rows: Rows, *, regression: Regression, floor: float) -> tuple[M, jax.Array, Repairs]:
+    """One step: the new model, the log-likelihood of the old one, and the repairs."""
+    moments, log_likelihood = stats.collect(model.log_weights, model.views, rows)
+    model, repairs = m_step(model, moments, regression=regression, floor=floor)
+    return model, log_likelihood, repairs
+
+
+def fit(
+    x: ArrayLike,
+    y: ArrayLike,
+    init: PCCAMixture,
+    *,
+    num_iters: int,
+    tol: float = 0.0,
+    weights: ArrayLike | None = None,
+    regression: Regression = joint,
+    floor: float = 1e-6,
+    block_size: int = 1024,
+) -> tuple[PCCAMixture, FitInfo]:
+    """EM on pairs x `[s, n]`, y `[s, m]` from `init`; entry t of the objective trace is (12) before step t.
+
+    `weights` `[s]` count a pair more or less often. `floor` is the least noise, relative to the variance of the
+    dimension over all pairs (full noise: to the mean variance of the view). Where the last step needed it, it is the
+    jitter and the status is RANK_DEFICIENT: the likelihood has no maximum. A component without pairs takes a part of
+    the heaviest one and counts as replaced; where the last step had one the status is EMPTY_COMPONENT.
+    """
+    checks.positive("floor", floor)
+    rows = stats.split(init, (x, y), weights, block_size)
+    return fit_rows(rows, init, num_iters=num_iters, tol=tol, regression=regression, floor=floor)
+
+
+@partial(jax.jit, static_argnames=("num_iters", "tol", "regression", "floor"))
+def fit_rows(
+    rows: Rows, init: M, *, num_iters: int, tol: float, regression: Regression, floor: float
+) -> tuple[M, FitInfo]:
+    """`fit` of samples in blocks, for any mixture."""
+    none = jnp.zeros((), jnp.int32)
+
+    def step(state: tuple[M, Repairs, jax.Array]) -> tuple[tuple[M, Repairs, jax.Array], jax.Array]:
+        model, log_likelihood, repairs = update(state[0], rows, regression=regression, floor=floor)
+        return (model, repairs, state[2] + repairs.num_empty), log_likelihood
+
+    start = (init, Repairs(jnp.zeros((), rows.values.dtype), none), none)
+    (model, last, replaced), trace = loops.iterate(step, start, num_iters=num_iters, tol=tol)
+    found = jnp.where(last.jitter > 0, int(Status.RANK_DEFICIENT), int(Status.OK))
+    found = jnp.where(fitinfo.all_finite(model), found, int(Status.NON_FINITE))
+    found = jnp.where(last.num_empty > 0, int(Status.EMPTY_COMPONENT), found)
+    info = FitInfo(
+        status=fitinfo.worst(trace.status, found),
+        num_iters=trace.num_iters,
+        objective=trace.objective,
+        rank=jnp.asarray(-1, jnp.int32),
+        jitter=last.jitter,
+        num_replaced=replaced,
+    )
+    return model, info
+
+
+def _donors(weight: jax.Array) -> Donors:
+    """The r-th empty component becomes a copy of the r-th heaviest and takes a part of its weight."""
+    share = weight / safe(weight.sum())
+    empty = ~(share > _EMPTY)
+    num_alive = jnp.maximum((~empty).sum(), 1)
+    turn = jnp.cumsum(empty) - 1
+    source = jnp.where(empty, jnp.argsort(-share)[turn % num_alive], jnp.arange(share.shape[0]))
+    parts = jnp.zeros_like(share).at[source].add(1)
+    # Several copies of one component move apart, one step each.
+    steps = jnp.where(empty, 1 + turn // num_alive, 0).astype(share.dtype)
+    return Donors(source, jnp.log(share[source] / parts[source]), steps, empty.sum().astype(jnp.int32))
+
+
+def _scale(moments: Moments, sums: ViewMoments) -> jax.Array:
+    """The variance of each dimension over all samples `[n]`, or the mean one where it is constant.
+
+    For full noise, the mean one `[]`.
+    """
+    number = safe(moments.weight.sum())
+    share = moments.weight / number
+    center = share @ sums.about
+    about = sums.about - center[None, :]
+    second = _diagonal(sums.second) + (2 * sums.first + moments.weight[:, None] * about) * about
+    mean = share @ about + sums.first.sum(axis=0) / number
+    variance = second.sum(axis=0) / number - mean**2
+    average = jnp.where(variance.mean() > 0, variance.mean(), 1)
+    if is_full(sums.second):
+        return average
+    rounding = (_ROUNDING * float(jnp.finfo(variance.dtype).eps) * center) ** 2
+    return jnp.where(variance > rounding, variance, average)
+
+
+def _floored(noise: jax.Array, least: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Variances of at least `least` `[n]`; full noise gets a ridge of `least` `[]` where a pivot falls below it."""
+    if not is_full(noise):
+        low = noise < least[None, :]
+        return jnp.where(low, least[None, :], noise), jnp.where(low, least[None, :], 0).max()
+    noise = symmetrize(noise)
+    pivots = jnp.diagonal(inverse_factor(noise), axis1=1, axis2=2) ** -2
+    ridge = jnp.where(pivots.min(axis=1) >= least, 0, least)  # also where the factorisation failed, with NaN
+    return noise + ridge[:, None, None] * jnp.eye(noise.shape[1], dtype=noise.dtype)[None], ridge.max()
+
+
+def _diagonal(noise: jax.Array) -> jax.Array:
+    """Variances `[k, n]`."""
+    return jnp.diagonal(noise, axis1=1, axis2=2) if is_full(noise) else noise
+
+
+def _over(sums: jax.Array, weight: jax.Array) -> jax.Array:
+    """Sums `[k, ...]` for one sample on average."""
+    return sums / safe(weight).reshape(-1, *[1] * (sums.ndim - 1))
+
+
+def _times(a: jax.Array, b: jax.Array) -> jax.Array:
+    """`A_k b_k` `[k, n]`."""
+    return jnp.einsum("knd,kd->kn", a, b)

@@ -1,0 +1,216 @@
+"""Sets of descriptors as vectors: how a set deviates from a mixture that was fitted to all sets.
+
+Of a set of N descriptors, with the responsibilities g and posteriors of z from one E-step,
+
+    latent      Z_k    = (1/N) sum g zhat                                              [k, d]
+    means       G_mu   = -(2/N) Psi^-1 sum g (v - mu - W zhat)                         [k, n] a view, (42), (44)
+    noise       G_Psi  = (1/N) Psi^-1 {N_k Psi - sum g E[(v - mu - W z)(...)']} Psi^-1     a view, (43), (45)
+
+The gradients are `-(2/N) dL/dtheta` of the log-likelihood (12), and `autodiff` takes them so; Z is `(1/N) dL/dm` for a
+prior mean m of z. Z is a linear function of the others, `Z_k = -(1/2) sum over views of W'G_mu`: to a linear classifier
+it adds what the normalisation makes of it. All of it is zero on the training set once EM has converged.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from jaxface.core import checks
+from jaxface.mixtures import em, normalize, stats
+from jaxface.mixtures.cholesky import inverse
+from jaxface.mixtures.normalize import Blocks
+from jaxface.mixtures.views import Mixture, View, checked, is_full
+
+
+class Scores(NamedTuple):
+    """What the log-likelihood of a set says about each parameter."""
+
+    latent: jax.Array  # [k, d], Z
+    means: tuple[jax.Array, ...]  # [k, n] of each view, G_mu
+    noises: tuple[jax.Array, ...]  # [k, n] of each view, G_Psi; [k, n, n] for full noise
+
+
+class PaddedSets(NamedTuple):
+    """Ragged sets in arrays."""
+
+    views: tuple[np.ndarray, ...]  # [i, s, n] of each view, 0 where padded
+    weights: np.ndarray  # [i, s], 1 for a descriptor, 0 for padding
+
+
+Scoring = Callable[..., Scores]
+Encoder = Callable[..., jax.Array]
+Normalization = Callable[[Blocks], jax.Array]
+
+
+def closed_form(model: Mixture, *views: ArrayLike, weights: ArrayLike | None = None) -> Scores:
+    """Scores of one set, `[s, n]` a view, from one E-step; `weights` `[s]` are 0 where a set is padded."""
+    number = _number(views, weights)
+    moments, _ = stats.e_step(model, *views, weights=weights)
+    means, noises = [], []
+    for view, sums in zip(model.views, moments.views, strict=True):
+        private = sums.first - jnp.einsum("knd,kd->kn", view.loadings, moments.latent)
+        left = em.residual(view, moments, sums)
+        if is_full(view.noise):
+            precision = inverse(view.noise)
+            means.append(-2 * jnp.einsum("knm,km->kn", precision, private) / number)
+            noises.append(precision @ (moments.weight[:, None, None] * view.noise - left) @ precision / number)
+        else:
+            means.append(-2 * private / (number * view.noise))
+            noises.append((moments.weight[:, None] * view.noise - left) / (number * view.noise**2))
+    return Scores(moments.latent / number, tuple(means), tuple(noises))
+
+
+def autodiff(model: Mixture, *views: ArrayLike, weights: ArrayLike | None = None) -> Scores:
+    """The same scores as derivatives of the log-likelihood."""
+    number = _number(views, weights)
+
+    def log_likelihood(prior_mean: jax.Array, means: Blocks, noises: Blocks) -> jax.Array:
+        moved = tuple(
+            View(mean + jnp.einsum("knd,kd->kn", view.loadings, prior_mean), view.loadings, noise)
+            for view, mean, noise in zip(model.views, means, noises, strict=True)
+        )
+        return stats.log_likelihood(model.with_views(model.log_weights, moved), *views, weights=weights)
+
+    k, _, d = model.views[0].loadings.shape
+    means, noises = (tuple(getattr(view, name) for view in model.views) for name in ("mean", "noise"))
+    zero = jnp.zeros((k, d), model.log_weights.dtype)
+    latent, means, noises = jax.grad(log_likelihood, argnums=(0, 1, 2))(zero, means, noises)
+    return Scores(latent / number, *jax.tree.map(lambda leaf: -2 * leaf / number, (means, noises)))
+
+
+def whiten(model: Mixture, scores: Scores) -> Scores:
+    """Gradients divided by the root of their Fisher information, as if Psi were all of the covariance.
+
+    `-G_mu sqrt(psi) / (2 sqrt(w))` and `-G_Psi psi / sqrt(2 w)`: for a `GMM`, the Fisher vector. Diagonal noise only.
+    """
+    if any(is_full(view.noise) for view in model.views):
+        raise ValueError("model must have diagonal noise; got full covariances, whose gradients are not whitened here.")
+    root_weight = jnp.exp(model.log_weights / 2)[:, None]
+    variances = [view.noise for view in model.views]
+    means = zip(scores.means, variances, strict=True)
+    noises = zip(scores.noises, variances, strict=True)
+    return Scores(
+        scores.latent,
+        tuple(-g * jnp.sqrt(psi) / (2 * root_weight) for g, psi in means),
+        tuple(-g * psi / (math.sqrt(2) * root_weight) for g, psi in noises),
+    )
+
+
+def whitened(model: Mixture, *views: ArrayLike, weights: ArrayLike | None = None) -> Scores:
+    """`closed_form`, whitened: what `super_vector` may take for `scoring`."""
+    return whiten(model, closed_form(model, *views, weights=weights))
+
+
+def fisher_vector(
+    model: Mixture,
+    *views: ArrayLike,
+    weights: ArrayLike | None = None,
+    scoring: Scoring = closed_form,
+    normalization: Normalization = normalize.standard,
+) -> jax.Array:
+    """The whitened gradients `[2 k n]` of one set: of a `GMM`, the Fisher vector without the weights' part."""
+    return normalization(_gradients(whiten(model, scoring(model, *views, weights=weights))))
+
+
+def gradient_vector(
+    model: Mixture,
+    *views: ArrayLike,
+    weights: ArrayLike | None = None,
+    scoring: Scoring = closed_form,
+    normalization: Normalization = normalize.standard,
+) -> jax.Array:
+    """(42)-(45) of one set, `[G_mux, G_Psix, G_muy, G_Psiy]`: `[2 k (n + m)]` with diagonal noise."""
+    return normalization(_gradients(scoring(model, *views, weights=weights)))
+
+
+def latent_vector(
+    model: Mixture,
+    *views: ArrayLike,
+    weights: ArrayLike | None = None,
+    scoring: Scoring = closed_form,
+    normalization: Normalization = normalize.standard,
+) -> jax.Array:
+    """Z `[k d]` of one set: what its views share."""
+    return normalization((scoring(model, *views, weights=weights).latent,))
+
+
+def super_vector(
+    model: Mixture,
+    *views: ArrayLike,
+    weights: ArrayLike | None = None,
+    scoring: Scoring = closed_form,
+    normalization: Normalization = normalize.standard,
+) -> jax.Array:
+    """`[Z, G_mux, G_Psix, G_muy, G_Psiy]` of one set: `[k (d + 2 n + 2 m)]` with diagonal noise."""
+    scores = scoring(model, *views, weights=weights)
+    return normalization((scores.latent, *_gradients(scores)))
+
+
+def encode_batch(
+    model: Mixture, *views: ArrayLike, encoder: Encoder, weights: ArrayLike | None = None, block_size: int = 8
+) -> jax.Array:
+    """`encoder` of every image: descriptors `[i, s, n]` a view to vectors `[i, f]`, `block_size` images at a time.
+
+    Ragged sets are padded, with `weights` `[i, s]` 0 there: `pad_sets`. Name an encoder of your own at module level: it
+    is a static argument.
+    """
+    checks.at_least("block_size", block_size, 1)
+    given = [jnp.asarray(view) for view in checked(model, views, "i s")]
+    if weights is None:
+        counted = jnp.ones(given[0].shape[:2], given[0].dtype)
+    else:
+        checks.shapes(x=(given[0], "i s n"), weights=(weights, "i s"))
+        counted = jnp.asarray(weights, given[0].dtype)
+    checks.finite(**dict(zip("xy", given, strict=False)))
+    if checks.is_concrete(counted) and (empty := np.flatnonzero(np.asarray(counted).sum(axis=1) <= 0)).size:
+        raise ValueError(f"every image must have a descriptor; {empty.size} have none, the first is image {empty[0]}.")
+    return _encode_batch(model, tuple(given), counted, encoder=encoder, block_size=block_size)
+
+
+@partial(jax.jit, static_argnames=("encoder", "block_size"))
+def _encode_batch(
+    model: Mixture, views: tuple[jax.Array, ...], weights: jax.Array, *, encoder: Encoder, block_size: int
+) -> jax.Array:
+    def of_image(image: tuple[tuple[jax.Array, ...], jax.Array]) -> jax.Array:
+        return encoder(model, *image[0], weights=image[1])
+
+    return jax.lax.map(of_image, (views, weights), batch_size=block_size)
+
+
+def pad_sets(*views: Sequence[ArrayLike]) -> PaddedSets:
+    """Ragged sets, a list of `[s_i, n]` a view, as arrays of one length; on the host."""
+    lengths = [[len(np.asarray(one)) for one in view] for view in views]
+    for other in lengths[1:]:
+        if other != lengths[0]:
+            raise ValueError(f"views must have the same descriptors of every image; got {lengths[0]} and {other}.")
+    if not lengths or min(lengths[0], default=0) < 1:
+        raise ValueError(f"every image must have a descriptor; got numbers {lengths[0] if lengths else []}.")
+    longest = max(lengths[0])
+    weights = (np.arange(longest)[None, :] < np.asarray(lengths[0])[:, None]).astype(np.float32)
+    return PaddedSets(tuple(_padded(view, longest) for view in views), weights)
+
+
+def _padded(view: Sequence[ArrayLike], longest: int) -> np.ndarray:
+    return np.stack([np.pad(one, ((0, longest - len(one)), (0, 0))) for one in map(np.asarray, view)])
+
+
+def _gradients(scores: Scores) -> Blocks:
+    """The gradients view by view as blocks `[k, f]`."""
+    pairs = zip(scores.means, scores.noises, strict=True)
+    return tuple(gradient.reshape(gradient.shape[0], -1) for pair in pairs for gradient in pair)
+
+
+def _number(views: tuple[ArrayLike, ...], weights: ArrayLike | None) -> jax.Array:
+    """N, the descriptors of a set; there must be one."""
+    dtype = jnp.result_type(*views)
+    size = jnp.shape(views[0])[0]
+    number = jnp.asarray(size, dtype) if weights is None else jnp.asarray(weights, dtype).sum()
+    if size == 0 or (checks.is_concrete(number) and float(number) <= 0):
+        raise ValueError("a set must hold at least one descriptor; got none.")
+    return jnp.maximum(number, jnp.finfo(dtype).tiny)

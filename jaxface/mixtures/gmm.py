@@ -1,0 +1,72 @@
+"""Mixtures of Gaussians with diagonal covariances: one view, nothing shared.
+
+The model is `PCCAMixture` with one view and d = 0, and that is how it is computed: `log_density`, `responsibilities`,
+`e_step`, `m_step`, `log_likelihood` and the encoders take a `GMM` with x alone.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import checks
+from jaxface.core.fitinfo import FitInfo
+from jaxface.core.pytree import params
+from jaxface.mixtures import em, initialize, stats
+from jaxface.mixtures.views import View
+
+
+@params
+class GMM:
+    """Parameters of the model."""
+
+    log_weights: jax.Array  # [k]
+    mean: jax.Array  # [k, n]
+    variance: jax.Array  # [k, n]
+
+    @property
+    def views(self) -> tuple[View]:
+        """x, without loadings."""
+        return (View(self.mean, jnp.zeros((*self.mean.shape, 0), self.mean.dtype), self.variance),)
+
+    def with_views(self, log_weights: jax.Array, views: tuple[View, ...]) -> "GMM":
+        """The same model with other values."""
+        (view,) = views
+        return GMM(log_weights=log_weights, mean=view.mean, variance=view.noise)
+
+
+def init(key: jax.Array, x: ArrayLike, *, num_components: int, ridge: float = 1e-3, num_iters: int = 10) -> GMM:
+    """Means and variances of the clusters of x `[s, n]`, with the ridge and the one sample of `initialize`."""
+    sizes = checks.shapes(x=(x, "s n"))
+    checks.floating(x=x)
+    checks.finite(x=x)
+    checks.positive("ridge", ridge)
+    initialize.check_components(key, num_components, sizes["s"])
+    return _init(key, jnp.asarray(x), ridge, num_components=num_components, num_iters=num_iters)
+
+
+@partial(jax.jit, static_argnames=("num_components", "num_iters"))
+def _init(key: jax.Array, x: jax.Array, ridge: jax.Array | float, *, num_components: int, num_iters: int) -> GMM:
+    x = jax.lax.stop_gradient(x)
+    clusters = initialize.cluster(key, x, num_components=num_components, num_iters=num_iters)
+    overall = x.var(axis=0)
+    within = jax.ops.segment_sum((x - clusters.mean[clusters.labels]) ** 2, clusters.labels, num_components)
+    variance = (within + overall[None, :]) / (clusters.size + 1)[:, None] + ridge * overall.mean()
+    return GMM(log_weights=clusters.log_weights, mean=clusters.mean, variance=variance)
+
+
+def fit(
+    x: ArrayLike,
+    init: GMM,
+    *,
+    num_iters: int,
+    tol: float = 0.0,
+    weights: ArrayLike | None = None,
+    floor: float = 1e-6,
+    block_size: int = 1024,
+) -> tuple[GMM, FitInfo]:
+    """EM on x `[s, n]` from `init`; trace, floor, empty components and statuses as in `em.fit`."""
+    checks.positive("floor", floor)
+    rows = stats.split(init, (x,), weights, block_size)
+    return em.fit_rows(rows, init, num_iters=num_iters, tol=tol, regression=em.joint, floor=floor)

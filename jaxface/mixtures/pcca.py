@@ -1,0 +1,242 @@
+"""The model: a mixture of probabilistic CCA, and the closed form of one component, which is CCA itself.
+
+In a component, `x = mean_x + W_x z + eps_x` and `y = mean_y + W_y z + eps_y` with `z ~ N(0, I)`: (7)-(10), (15)-(17).
+What the views share goes through z. W and z are defined up to a rotation in each component: compare `W W'`, never W,
+and use one fitted model for everything.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+from jax.typing import ArrayLike
+
+from jaxface.core import checks, fitinfo
+from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.core.pytree import params
+from jaxface.linalg import psd, spectral
+from jaxface.mixtures.views import View, is_full, latent_cov, latent_mean, present, project, solve
+
+
+@params
+class PCCAMixture:
+    """Parameters of the model; the noise is diagonal in both views, or full in both."""
+
+    log_weights: jax.Array  # [k]
+    mean_x: jax.Array  # [k, n]
+    mean_y: jax.Array  # [k, m]
+    loadings_x: jax.Array  # [k, n, d], W_x
+    loadings_y: jax.Array  # [k, m, d], W_y
+    noise_x: jax.Array  # [k, n] or [k, n, n], Psi_x
+    noise_y: jax.Array  # [k, m] or [k, m, m], Psi_y
+
+    @property
+    def views(self) -> tuple[View, View]:
+        """The views x and y."""
+        return (
+            View(self.mean_x, self.loadings_x, self.noise_x),
+            View(self.mean_y, self.loadings_y, self.noise_y),
+        )
+
+    def with_views(self, log_weights: jax.Array, views: tuple[View, ...]) -> "PCCAMixture":
+        """The same model with other values."""
+        return of_views(log_weights, views)
+
+
+class Posterior(NamedTuple):
+    """z of one sample: a mixture of Gaussians, each in the coordinates of its component."""
+
+    log_responsibilities: jax.Array  # [k]
+    mean: jax.Array  # [k, d], zhat
+    cov: jax.Array  # [k, d, d], Sz, the same for every sample
+
+
+class Conditional(NamedTuple):
+    """One view given the other: a mixture of Gaussians."""
+
+    log_weights: jax.Array  # [k]
+    mean: jax.Array  # [k, n]
+    cov: jax.Array  # [k, n, n], the same for every sample
+
+
+class Sample(NamedTuple):
+    """Pairs drawn from a model, and what is hidden."""
+
+    x: jax.Array  # [s, n]
+    y: jax.Array  # [s, m]
+    component: jax.Array  # int32 [s]
+    z: jax.Array  # [s, d]
+
+
+class Solution(NamedTuple):
+    """One component in closed form."""
+
+    views: tuple[View, View]  # means [n], loadings [n, d], noise [n, n]: without the axis k
+    jitter: jax.Array  # [], the largest variance that was added
+    is_singular: jax.Array  # bool [], whether more was added than asked for
+
+
+def latent_posterior(model: PCCAMixture, x: ArrayLike | None = None, y: ArrayLike | None = None) -> Posterior:
+    """(13), (18), (19) of one sample; a view that is None is missing."""
+    forms, v = present(model, (x, y))
+    log_joint, u = project(forms, v)
+    return Posterior(jax.nn.log_softmax(log_joint), latent_mean(forms, u), latent_cov(forms))
+
+
+def conditional(model: PCCAMixture, x: ArrayLike | None = None, y: ArrayLike | None = None) -> Conditional:
+    """The view that is None given the other: `sum_k p(k | other) N(mean + W zhat, W Sz W' + Psi)`."""
+    given, (mean, loadings, noise) = _given_and_missing(model, x, y)
+    spread = loadings @ given.cov @ loadings.mT
+    noise = noise if is_full(noise) else jax.vmap(jnp.diag)(noise)
+    return Conditional(given.log_responsibilities, _shared(mean, loadings, given.mean), spread + noise)
+
+
+def predict(model: PCCAMixture, x: ArrayLike | None = None, y: ArrayLike | None = None) -> jax.Array:
+    """The mean `[n]` of the view that is None given the other: the guess of least squared error."""
+    given, (mean, loadings, _) = _given_and_missing(model, x, y)
+    return jnp.exp(given.log_responsibilities) @ _shared(mean, loadings, given.mean)
+
+
+def canonical_correlations(model: PCCAMixture) -> jax.Array:
+    """The canonical correlations `[k, d]` of x and y that each component implies, descending; gradients are stopped.
+
+    With `I - Cov[z | v] = F_v F_v'`, what view v alone says about z, they are the singular values of `F_x'F_y`. The
+    canonical correlations of samples are those of their `closed_form`.
+    """
+
+    def factor(cov: jax.Array) -> jax.Array:
+        values, vectors = spectral.eigh(cov)
+        return vectors * jnp.sqrt(jnp.maximum(1 - values, 0))[None, :]
+
+    covs = tuple(latent_cov(solve(model.log_weights, (view,))) for view in model.views)
+    return jax.lax.map(lambda pair: spectral.thin_svd(factor(pair[0]).T @ factor(pair[1])).values, covs)
+
+
+def closed_form(x: ArrayLike, y: ArrayLike, *, latent_dim: int, ridge: float = 0.0) -> tuple[PCCAMixture, FitInfo]:
+    """One component with full noise: the maximum of the likelihood is CCA (Bach and Jordan). Gradients are stopped.
+
+    Rows are pairs x `[s, n]`, y `[s, m]`. `ridge` is added to both covariances, relative to the mean variance of the
+    view. Where a covariance is singular or a correlation is 1 the likelihood has no maximum: the status is
+    RANK_DEFICIENT, and what had to be added is in the jitter.
+    """
+    sizes = check_pairs(x, y, latent_dim=latent_dim)
+    checks.at_least("the number of samples", sizes["s"], 2)
+    checks.between("ridge", ridge, 0.0, jnp.inf, closed_high=False)
+    return _closed_form(jnp.asarray(x), jnp.asarray(y), ridge, latent_dim=latent_dim)
+
+
+@partial(jax.jit, static_argnames="latent_dim")
+def _closed_form(
+    x: jax.Array, y: jax.Array, ridge: jax.Array | float, *, latent_dim: int
+) -> tuple[PCCAMixture, FitInfo]:
+    v = jax.lax.stop_gradient(jnp.concatenate([x, y], axis=1))
+    mean = v.mean(axis=0)
+    centred = v - mean[None, :]
+    found = from_covariance(
+        mean, centred.T @ centred / v.shape[0], dim_x=x.shape[1], latent_dim=latent_dim, ridge=ridge
+    )
+    model = of_views(jnp.zeros(1, v.dtype), jax.tree.map(lambda leaf: leaf[None], found.views))
+    status = jnp.where(found.is_singular, int(Status.RANK_DEFICIENT), int(Status.OK))
+    return model, fitinfo.closed_form(dtype=v.dtype, status=status, jitter=found.jitter)
+
+
+def from_covariance(
+    mean: jax.Array, cov: jax.Array, *, dim_x: int, latent_dim: int, ridge: jax.Array | float
+) -> Solution:
+    """One component from the mean `[n + m]` and covariance `[n + m, n + m]` of [x, y].
+
+    With `S_v = L_v L_v'` and `L_x^-1 S_xy L_y^-T = A P B'`, P the canonical correlations: `W_x = L_x A P^1/2`,
+    `W_y = L_y B P^1/2`, `Psi_v = S_v - W_v W_v'`. Correlations stop at 1 - sqrt(eps), so Psi is positive definite.
+    """
+    cov_x, jitter_x, singular_x = _regular(cov[:dim_x, :dim_x], ridge)
+    cov_y, jitter_y, singular_y = _regular(cov[dim_x:, dim_x:], ridge)
+    lower_x, lower_y = psd.cholesky(cov_x), psd.cholesky(cov_y)
+    half = solve_triangular(lower_x, cov[:dim_x, dim_x:], lower=True)
+    left, values, right = spectral.thin_svd(solve_triangular(lower_y, half.T, lower=True).T)
+    largest = 1 - float(jnp.finfo(cov.dtype).eps) ** 0.5
+    root = jnp.sqrt(jnp.minimum(values[:latent_dim], largest))[None, :]
+
+    def view(mean: jax.Array, cov: jax.Array, directions: jax.Array) -> View:
+        loadings = directions * root
+        return View(mean, loadings, psd.symmetrize(cov - loadings @ loadings.T))
+
+    return Solution(
+        views=(
+            view(mean[:dim_x], cov_x, lower_x @ left[:, :latent_dim]),
+            view(mean[dim_x:], cov_y, lower_y @ right[:latent_dim].T),
+        ),
+        jitter=jnp.maximum(jitter_x, jitter_y),
+        is_singular=singular_x | singular_y | (values[0] > largest),
+    )
+
+
+def sample(key: jax.Array, model: PCCAMixture, *, num_samples: int) -> Sample:
+    """Independent pairs of the model."""
+    checks.typed_key(key)
+    checks.at_least("num_samples", num_samples, 1)
+    component_key, z_key, x_key, y_key = jax.random.split(key, 4)
+    component = jax.random.categorical(component_key, model.log_weights, shape=(num_samples,)).astype(jnp.int32)
+    d, dtype = model.loadings_x.shape[2], model.mean_x.dtype
+    z = jax.random.normal(z_key, (num_samples, d), dtype)
+
+    def draw(view_key: jax.Array, view: View) -> jax.Array:
+        eps = jax.random.normal(view_key, (num_samples, view.mean.shape[1]), dtype)
+        if is_full(view.noise):
+            eps = jnp.einsum("snm,sm->sn", jax.lax.map(psd.cholesky, view.noise)[component], eps)
+        else:
+            eps = jnp.sqrt(view.noise)[component] * eps
+        return _shared(view.mean[component], view.loadings[component], z) + eps
+
+    x, y = (draw(*pair) for pair in zip((x_key, y_key), model.views, strict=True))
+    return Sample(x, y, component, z)
+
+
+def of_views(log_weights: jax.Array, views: tuple[View, ...]) -> PCCAMixture:
+    """The model of two views."""
+    x, y = views
+    return PCCAMixture(
+        log_weights=log_weights,
+        mean_x=x.mean,
+        mean_y=y.mean,
+        loadings_x=x.loadings,
+        loadings_y=y.loadings,
+        noise_x=x.noise,
+        noise_y=y.noise,
+    )
+
+
+def check_pairs(x: ArrayLike, y: ArrayLike, *, latent_dim: int) -> dict[str, int]:
+    """Finite pairs, and no more latent dimensions than the smaller view has; returns the sizes s, n, m."""
+    sizes = checks.shapes(x=(x, "s n"), y=(y, "s m"))
+    checks.floating(x=x, y=y)
+    checks.finite(x=x, y=y)
+    checks.at_least("latent_dim", latent_dim, 1)
+    most = min(sizes["n"], sizes["m"])
+    checks.at_most("latent_dim", latent_dim, most, f"the views have {sizes['n']} and {sizes['m']} dimensions")
+    return sizes
+
+
+def _given_and_missing(model: PCCAMixture, x: ArrayLike | None, y: ArrayLike | None) -> tuple[Posterior, View]:
+    if (x is None) == (y is None):
+        raise ValueError("exactly one of x and y must be given; the other is what is asked for.")
+    return latent_posterior(model, x, y), model.views[0 if x is None else 1]
+
+
+def _shared(mean: jax.Array, loadings: jax.Array, z: jax.Array) -> jax.Array:
+    """`mean + W z` `[k, n]`."""
+    return mean + jnp.einsum("knd,kd->kn", loadings, z)
+
+
+def _regular(cov: jax.Array, ridge: jax.Array | float) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The covariance with its ridge, and with a ridge of sqrt(eps) where it is singular all the same."""
+    d, eps = cov.shape[0], float(jnp.finfo(cov.dtype).eps)
+    eye = jnp.eye(d, dtype=cov.dtype)
+    scale = jnp.trace(cov) / d
+    scale = jnp.where(scale > 0, scale, 1)
+    asked = cov + ridge * scale * eye
+    pivots = jnp.diagonal(psd.cholesky(asked)) ** 2
+    singular = ~(pivots.min() > d * eps * scale)  # true for NaN, where the factorisation failed
+    more = jnp.where(singular, eps**0.5 * scale, 0)
+    return asked + more * eye, ridge * scale + more, singular

@@ -1,0 +1,191 @@
+"""Views that share a latent z: the forms of Woodbury, in which no matrix grows with the number of views.
+
+In a component, view v is `v = mean + W z + eps` with `z ~ N(0, I)` `[d]` and `eps ~ N(0, Psi)`; given z the views are
+independent. With sums over the views and r = v - mean,
+
+    M = I + sum W'Psi^-1 W = L L'          u = L^-1 sum W'Psi^-1 r          log|Sigma| = log|M| + sum log|Psi|
+    r'Sigma^-1 r = sum r'Psi^-1 r - u'u    E[z | views] = L^-T u            Cov[z | views] = M^-1
+
+so a view that is missing is left out of the sums, and with d = 0 this is a mixture of Gaussians.
+"""
+
+import math
+from typing import Any, NamedTuple, Protocol, Self
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import checks
+from jaxface.mixtures.cholesky import inverse_factor, log_det
+
+# How the views and their dimensions are called in messages.
+NAMES = (("x", "n"), ("y", "m"))
+
+
+class View(NamedTuple):
+    """One view in every component."""
+
+    mean: jax.Array  # [k, n]
+    loadings: jax.Array  # [k, n, d], W
+    noise: jax.Array  # [k, n], the diagonal of Psi, or [k, n, n]
+
+
+class Mixture(Protocol):
+    """What this room asks of a model: `PCCAMixture` has two views, `GMM` one with d = 0."""
+
+    @property
+    def log_weights(self) -> jax.Array:
+        """`[k]`."""
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The views in the order of the data."""
+
+    def with_views(self, log_weights: jax.Array, views: tuple[View, ...]) -> Self:
+        """The same model with other values."""
+
+
+class Whitening(NamedTuple):
+    """The distances `(r - mean)'Psi^-1 (r - mean)` to all components, prepared for one wide product.
+
+    Diagonal noise: they are `matrix'[r^2, r] + offset`. Full noise: the squared lengths of `matrix'r - offset`.
+    """
+
+    matrix: jax.Array  # [2 n, k], rows 1 / psi and -2 mean / psi; or [n, n, k], R' with R Psi R' = I
+    offset: jax.Array  # [k]; or [n, k]
+
+
+class Woodbury(NamedTuple):
+    """All that does not depend on the samples `[n]`, n being summed over the views."""
+
+    origin: jax.Array  # [n], the mean of the mixture: samples are moved there before anything is squared
+    mean: jax.Array  # [k, n], of the components, from the origin
+    log_constant: jax.Array  # [k], log w - (n log 2 pi + log|Sigma|) / 2
+    whitening: tuple[Whitening, ...]  # of each view
+    gain: jax.Array  # [n, d, k]; u = gain'r - offset
+    offset: jax.Array  # [d, k]
+    inner: jax.Array  # [k, d, d], L^-1
+
+
+class Projection(NamedTuple):
+    """What the components make of one sample."""
+
+    log_joint: jax.Array  # [k], log w p(v | component)
+    u: jax.Array  # [d, k]
+
+
+def is_full(noise: jax.Array) -> bool:
+    """Whether noise, or a second moment of its kind, is `[k, n, n]` and not the diagonals `[k, n]`."""
+    return noise.ndim == 3
+
+
+def solve(log_weights: jax.Array, views: tuple[View, ...]) -> Woodbury:
+    """The forms of a mixture for the views given: d x d and, for full noise, n x n matrices are factorised."""
+    k, _, d = views[0].loadings.shape
+    # Nothing but rounding depends on where the origin is, so no gradient needs to flow through it.
+    share = jax.lax.stop_gradient(jax.nn.softmax(log_weights))
+    origin = [jax.lax.stop_gradient(share @ view.mean) for view in views]
+    means = [view.mean - start[None, :] for view, start in zip(views, origin, strict=True)]
+    m = jnp.broadcast_to(jnp.eye(d, dtype=log_weights.dtype), (k, d, d))
+    log_noise, whitening, weighted = jnp.zeros_like(log_weights), [], []
+    for view, mean in zip(views, means, strict=True):
+        if is_full(view.noise):
+            root = inverse_factor(view.noise)
+            log_noise = log_noise + log_det(root)
+            whitening.append(Whitening(root.transpose(2, 1, 0), jnp.einsum("kmn,kn->mk", root, mean)))
+            weighted.append(root.mT @ (root @ view.loadings))
+        else:
+            log_noise = log_noise + jnp.log(view.noise).sum(axis=1)
+            scaled = mean / view.noise
+            matrix = jnp.concatenate([1 / view.noise, -2 * scaled], axis=1)
+            whitening.append(Whitening(matrix.T, (mean * scaled).sum(axis=1)))
+            weighted.append(view.loadings / view.noise[:, :, None])
+        m = m + view.loadings.mT @ weighted[-1]
+    inner = inverse_factor(m)
+    mean, gain = jnp.concatenate(means, axis=1), jnp.concatenate(weighted, axis=1) @ inner.mT
+    log_norm = mean.shape[1] * math.log(2 * math.pi) + log_noise + log_det(inner)
+    return Woodbury(
+        origin=jnp.concatenate(origin),
+        mean=mean,
+        log_constant=log_weights - log_norm / 2,
+        whitening=tuple(whitening),
+        gain=gain.transpose(1, 2, 0),
+        offset=jnp.einsum("kn,knd->dk", mean, gain),
+        inner=inner,
+    )
+
+
+def project(forms: Woodbury, v: jax.Array) -> Projection:
+    """Joint log densities and latent coordinates of one sample v `[n]`, its views one after the other.
+
+    `vmap` makes one wide product of each form.
+    """
+    r = v - forms.origin
+    u = jnp.tensordot(r, forms.gain, 1) - forms.offset
+    squared, start = -(u * u).sum(axis=0), 0
+    for matrix, offset in forms.whitening:
+        full = is_full(matrix)
+        part = r[start : (start := start + matrix.shape[0] // (1 if full else 2))]
+        if full:
+            white = jnp.tensordot(part, matrix, 1) - offset
+            squared = squared + (white * white).sum(axis=0)
+        else:
+            squared = squared + jnp.concatenate([part * part, part]) @ matrix + offset
+    return Projection(forms.log_constant - squared / 2, u)
+
+
+def latent_mean(forms: Woodbury, u: jax.Array) -> jax.Array:
+    """(18): `E[z | views] = L^-T u` `[k, d]`."""
+    return jnp.einsum("kij,ik->kj", forms.inner, u)
+
+
+def latent_cov(forms: Woodbury) -> jax.Array:
+    """(19): `Cov[z | views] = M^-1` `[k, d, d]`, the same for every sample."""
+    return forms.inner.mT @ forms.inner
+
+
+def log_density(model: Mixture, *views: ArrayLike | None) -> jax.Array:
+    """`log p(v)` of one sample, a vector for each view; a view that is None is integrated out."""
+    return jax.nn.logsumexp(project(*present(model, views)).log_joint)
+
+
+def log_responsibilities(model: Mixture, *views: ArrayLike | None) -> jax.Array:
+    """(13): `log p(component | v)` `[k]` of one sample; a view that is None is integrated out."""
+    return jax.nn.log_softmax(project(*present(model, views)).log_joint)
+
+
+def responsibilities(model: Mixture, *views: ArrayLike | None) -> jax.Array:
+    """(13): `p(component | v)` `[k]` of one sample; a view that is None is integrated out."""
+    return jnp.exp(log_responsibilities(model, *views))
+
+
+def present(model: Mixture, views: tuple[ArrayLike | None, ...]) -> tuple[Woodbury, jax.Array]:
+    """The forms of the views that are not None, and their values in one vector `[n]`."""
+    pairs = [pair for pair in zip(model.views, checked(model, views), strict=True) if pair[1] is not None]
+    if not pairs:
+        raise ValueError("x or y must be given; got None for every view.")
+    return solve(model.log_weights, tuple(view for view, _ in pairs)), jnp.concatenate([v for _, v in pairs])
+
+
+def checked(model: Mixture, views: tuple[ArrayLike | None, ...], leading: str = "") -> list[Any]:
+    """The views as arrays that fit the model, None where one is missing; `leading` names the axes before a view's own.
+
+    The model itself is checked too: one kind of noise, one number of components and of latent dimensions.
+    """
+    if len(views) != len(model.views):
+        raise ValueError(f"the model has {len(model.views)} views; got {len(views)}. Pass None for a missing one.")
+    kinds = {is_full(view.noise) for view in model.views}
+    if len(kinds) > 1:
+        shapes = " and ".join(str(view.noise.shape) for view in model.views)
+        raise ValueError(f"noise must be diagonal in both views, or full in both; got shapes {shapes}.")
+    specs: dict[str, tuple[Any, str]] = {"log_weights": (model.log_weights, "k")}
+    for (name, axis), view, own in zip(NAMES, views, model.views, strict=False):
+        specs[f"mean_{name}"] = own.mean, f"k {axis}"
+        specs[f"loadings_{name}"] = own.loadings, f"k {axis} d"
+        specs[f"noise_{name}"] = own.noise, f"k {axis} {axis}" if is_full(own.noise) else f"k {axis}"
+        if view is not None:
+            checks.floating(**{name: view})
+            specs[name] = view, f"{leading} {axis}".strip()
+    checks.shapes(**specs)
+    return [None if view is None else jnp.asarray(view) for view in views]

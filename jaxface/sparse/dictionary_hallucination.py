@@ -1,0 +1,89 @@
+"""Hallucination by a dictionary of faces: the visible pixels are coded on the visible rows of the atoms, and the code
+speaks for the whole face.
+
+- `fit_ksvd` learns the atoms to code whole faces;
+- `fit_dw_ksvd` counts the visible pixels `1 + beta` times in that, (14): codes found on them alone then fit better.
+
+(14), with rows of weights 1 and sqrt(beta) stacked in (15), is K-SVD on `Y` with its visible rows times
+`sqrt(1 + beta)`: squares add. It is not `1 + sqrt(beta)`, as printed, and the stacked matrix is never needed.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import checks
+from jaxface.core.fitinfo import FitInfo
+from jaxface.core.pytree import params, static
+from jaxface.sparse import atom_update, ksvd, omp
+from jaxface.sparse.atom_update import Update
+from jaxface.sparse.dictionary import Dictionary, decode
+from jaxface.sparse.hallucination import Reconstruction, checked
+
+
+@params
+class DictionaryHallucinator:
+    """A mean face and atoms; the code of the visible pixels about their mean is that of the face."""
+
+    mean: jax.Array  # [d]
+    visible: jax.Array  # int32 [v]
+    atoms: jax.Array  # [d, k]
+    sparsity: int = static()
+
+    def prepare(self) -> Reconstruction:
+        """OMP on the visible rows of the atoms."""
+        encode = omp.batch_encoder(Dictionary(atoms=self.atoms[self.visible]), sparsity=self.sparsity)
+
+        def image(pixels: jax.Array) -> jax.Array:
+            code = encode(pixels - self.mean[self.visible])
+            return self.mean + decode(Dictionary(atoms=self.atoms), code)
+
+        return image
+
+
+def fit_ksvd(
+    key: jax.Array,
+    x: ArrayLike,
+    mask: ArrayLike,
+    *,
+    num_atoms: int,
+    sparsity: int,
+    num_iters: int,
+    tol: float = 0.0,
+    update: Update = atom_update.approximate,
+) -> tuple[DictionaryHallucinator, FitInfo]:
+    """Atoms for whole faces x `[n, d]`, by K-SVD from random faces; the key draws them."""
+    return fit_dw_ksvd(
+        key, x, mask, beta=0.0, num_atoms=num_atoms, sparsity=sparsity, num_iters=num_iters, tol=tol, update=update
+    )
+
+
+def fit_dw_ksvd(
+    key: jax.Array,
+    x: ArrayLike,
+    mask: ArrayLike,
+    *,
+    beta: ArrayLike,
+    num_atoms: int,
+    sparsity: int,
+    num_iters: int,
+    tol: float = 0.0,
+    update: Update = atom_update.approximate,
+) -> tuple[DictionaryHallucinator, FitInfo]:
+    """Atoms for faces x `[n, d]` with the visible pixels counted `1 + beta` times; the objective counts them so too."""
+    centred, mean, visible = checked(x, mask)
+    checks.between("beta", beta, 0.0, float("inf"), closed_high=False)
+    check_visible(visible.shape[0], sparsity)
+    beta = jnp.asarray(beta, centred.dtype)
+    weights = jnp.ones_like(mean).at[visible].set(jnp.sqrt(1 + beta))
+    weighted = centred * weights[None, :]
+    start = ksvd.init(key, weighted, num_atoms=num_atoms)
+    found, info = ksvd.fit(weighted, start, sparsity=sparsity, num_iters=num_iters, tol=tol, update=update)
+    atoms = found.atoms / weights[:, None]
+    return DictionaryHallucinator(mean=mean, visible=visible, atoms=atoms, sparsity=sparsity), info
+
+
+def check_visible(num_visible: int, sparsity: int) -> None:
+    """No more atoms than visible pixels can tell apart."""
+    checks.at_least("sparsity", sparsity, 1)
+    checks.at_most("sparsity", sparsity, num_visible, "the number of visible pixels")

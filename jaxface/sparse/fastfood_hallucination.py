@@ -1,0 +1,214 @@
+"""Fastfood DW-KSVD: dictionaries learnt in feature space, and two ways back to the image.
+
+With `phi(y) = sin(V y) / sqrt f` (16), and maps of their own for the face and for its visible part, (17) is
+
+    min |phi(Y) - D X|^2 + beta |phi_v(Y_v) - D_v X|^2,  at most s entries of each code other than zero
+
+Features here must be stacked: the weights `sqrt(1 + beta)` of image space hold for one map only.
+
+- `fit_fastfood_dw_ksvd` codes `phi_v` of the visible pixels on D_v, and inverts the features `D x` (20);
+- `fit_fastfood_dw_ksvd_dekernelized` inverts every atom once, and codes pixels on the images of the atoms.
+
+The way back exists where |V y| <= pi / 2, and the bandwidths are the least that put the share `quantile` of the data
+there. The kernel is then nearly linear and `phi` nearly an isometry up to scale: codes are close to those of the image,
+and beta counts as `beta (bandwidth / bandwidth of the visible part)^2`, which `effective_beta` tells.
+"""
+
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import checks, prng
+from jaxface.core.fitinfo import FitInfo
+from jaxface.core.pytree import params, static
+from jaxface.features import choose_bandwidth, dekernelize, fastfood, feature_matrix, forms, gram_matrix
+from jaxface.features.fastfood import Fastfood
+from jaxface.linalg import hadamard
+from jaxface.sparse import atom_update, ksvd, omp
+from jaxface.sparse.atom_update import Update
+from jaxface.sparse.dictionary import Dictionary, SparseCode, decode, shrink
+from jaxface.sparse.dictionary_hallucination import DictionaryHallucinator, check_visible
+from jaxface.sparse.hallucination import Reconstruction, checked
+
+_MAPS = "face", "visible"  # what their keys are called
+
+
+@params
+class FastfoodDictionaryHallucinator:
+    """A mean face, the two maps, and the two parts of the atoms."""
+
+    mean: jax.Array  # [d]
+    visible: jax.Array  # int32 [v]
+    face_map: Fastfood
+    visible_map: Fastfood
+    face_atoms: jax.Array  # [f, k], D
+    visible_atoms: jax.Array  # [g, k], D_v
+    sparsity: int = static()
+
+    def prepare(self) -> Reconstruction:
+        """OMP on D_v, then least squares for the image of the features."""
+        features = feature_reconstruction(self)
+        solve = dekernelize.least_squares(self.face_map)
+        return lambda pixels: self.mean + solve(features(pixels), forms.sin).x
+
+
+class _Learnt(NamedTuple):
+    """What both fits make of the faces."""
+
+    face_map: Fastfood
+    visible_map: Fastfood
+    stacked: jax.Array  # [n, f + g], features of the faces, the second part times sqrt(beta)
+    dictionary: Dictionary  # [f + g, k]
+    info: FitInfo
+
+
+def feature_reconstruction(model: FastfoodDictionaryHallucinator) -> Reconstruction:
+    """A function of the visible pixels `[v]` that returns the features `D x` `[f]` of the face."""
+    encode = omp.batch_encoder(Dictionary(atoms=model.visible_atoms), sparsity=model.sparsity)
+
+    def features(pixels: jax.Array) -> jax.Array:
+        seen = fastfood.transform(model.visible_map, pixels - model.mean[model.visible], form=forms.sin)
+        return decode(Dictionary(atoms=model.face_atoms), encode(seen))
+
+    return features
+
+
+def share_clipped(model: FastfoodDictionaryHallucinator, pixels: jax.Array) -> jax.Array:
+    """The share of the features of a reconstruction beyond the range of the sine, where no image has them."""
+    features = feature_reconstruction(model)(pixels)
+    return (jnp.abs(features) > 1 / math.sqrt(features.shape[0])).mean(dtype=features.dtype)
+
+
+def effective_beta(model: FastfoodDictionaryHallucinator, beta: ArrayLike) -> jax.Array:
+    """The beta of image space that counts the visible pixels as `beta` does in the feature space of a model.
+
+    `|phi(y)|^2` is about `|y|^2 / bandwidth^2`, and the mean square of the entries of V is `1 / bandwidth^2`.
+    """
+    maps = model.visible_map, model.face_map
+    visible, face = (jnp.trace(gram_matrix(m)) / (m.num_features * m.input_dim) for m in maps)
+    return jnp.asarray(beta * visible / face)
+
+
+def fit_fastfood_dw_ksvd(
+    key: jax.Array,
+    x: ArrayLike,
+    mask: ArrayLike,
+    *,
+    beta: ArrayLike,
+    expansion: int,
+    quantile: float,
+    num_atoms: int,
+    sparsity: int,
+    num_iters: int,
+    tol: float = 0.0,
+    update: Update = atom_update.approximate,
+) -> tuple[FastfoodDictionaryHallucinator, FitInfo]:
+    """(17) for faces x `[n, d]`: K-SVD on stacked features, `expansion` times the padded dimensions; on the host.
+
+    At most `1 - quantile` of the data are beyond the range of the sine. The objective is that of (17).
+    """
+    centred, mean, visible = checked(x, mask)
+    options: dict[str, Any] = {
+        "num_atoms": num_atoms,
+        "sparsity": sparsity,
+        "num_iters": num_iters,
+        "tol": tol,
+        "update": update,
+    }
+    learnt = _learn(key, centred, visible, beta, expansion, quantile, **options)
+    f = learnt.face_map.num_features
+    model = FastfoodDictionaryHallucinator(
+        mean=mean,
+        visible=visible,
+        face_map=learnt.face_map,
+        visible_map=learnt.visible_map,
+        face_atoms=learnt.dictionary.atoms[:f],
+        visible_atoms=learnt.dictionary.atoms[f:] / jnp.sqrt(jnp.asarray(beta, centred.dtype)),
+        sparsity=sparsity,
+    )
+    return model, learnt.info
+
+
+def fit_fastfood_dw_ksvd_dekernelized(
+    key: jax.Array,
+    x: ArrayLike,
+    mask: ArrayLike,
+    *,
+    beta: ArrayLike,
+    expansion: int,
+    quantile: float,
+    num_atoms: int,
+    sparsity: int,
+    num_iters: int,
+    tol: float = 0.0,
+    update: Update = atom_update.approximate,
+) -> tuple[DictionaryHallucinator, FitInfo]:
+    """`fit_fastfood_dw_ksvd` with every atom taken back to the image: no features are needed any more.
+
+    An atom is known up to its scale, and arcsin is not homogeneous: each is taken at the root mean square of its
+    coefficients, shrunk into the range of the sine (21), and inverted.
+    """
+    centred, mean, visible = checked(x, mask)
+    options: dict[str, Any] = {
+        "num_atoms": num_atoms,
+        "sparsity": sparsity,
+        "num_iters": num_iters,
+        "tol": tol,
+        "update": update,
+    }
+    learnt = _learn(key, centred, visible, beta, expansion, quantile, **options)
+    codes = omp.encode_batch(learnt.dictionary, learnt.stacked, sparsity=sparsity)
+    atoms = _atom_images(learnt.face_map, learnt.dictionary, codes)
+    return DictionaryHallucinator(mean=mean, visible=visible, atoms=atoms, sparsity=sparsity), learnt.info
+
+
+def _learn(
+    key: jax.Array,
+    centred: jax.Array,
+    visible: jax.Array,
+    beta: ArrayLike,
+    expansion: int,
+    quantile: float,
+    *,
+    num_atoms: int,
+    sparsity: int,
+    num_iters: int,
+    tol: float,
+    update: Update,
+) -> _Learnt:
+    checks.typed_key(key)
+    checks.positive("beta", beta)
+    checks.at_least("expansion", expansion, 1)
+    check_visible(visible.shape[0], sparsity)
+    weight = jnp.sqrt(jnp.asarray(beta, centred.dtype))
+    parts = centred, centred[:, visible]
+    maps = [_drawn(prng.stream(key, name), part, expansion, quantile) for name, part in zip(_MAPS, parts, strict=True)]
+    faces, seen = (feature_matrix(m, part, form=forms.sin) for m, part in zip(maps, parts, strict=True))
+    stacked = jnp.concatenate([faces, weight * seen], axis=1)
+    start = ksvd.init(prng.stream(key, "atoms"), stacked, num_atoms=num_atoms)
+    found, info = ksvd.fit(stacked, start, sparsity=sparsity, num_iters=num_iters, tol=tol, update=update)
+    return _Learnt(maps[0], maps[1], stacked, found, info)
+
+
+def _drawn(key: jax.Array, x: jax.Array, expansion: int, quantile: float) -> Fastfood:
+    """A map for x `[n, d]` with the least bandwidth that keeps the share `quantile` in the range of the sine."""
+    num_features = expansion * hadamard.next_power_of_two(x.shape[1])
+    bandwidth = choose_bandwidth(
+        key, x, init=fastfood.init, num_features=num_features, quantile=quantile, form=forms.sin
+    )
+    return fastfood.init(key, input_dim=x.shape[1], num_features=num_features, bandwidth=bandwidth, dtype=x.dtype)
+
+
+def _atom_images(face_map: Fastfood, dictionary: Dictionary, codes: SparseCode) -> jax.Array:
+    """Images `[d, k]` of the face part of the atoms, each at its usual size in the codes `[n, s]`."""
+    k, f = dictionary.atoms.shape[1], face_map.num_features
+    energy = jax.ops.segment_sum((codes.values**2).reshape(-1), codes.indices.reshape(-1), k)
+    users = atom_update.count_users(codes, num_atoms=k).astype(energy.dtype)
+    size = jnp.where(users > 0, jnp.sqrt(energy / jnp.maximum(users, 1)), 1)
+    usual = dictionary.atoms[:f].T * size[:, None]
+    shrunk = jax.vmap(partial(shrink, bound=1 / math.sqrt(f)))(usual)
+    return dekernelize.invert_matrix(face_map, shrunk, form=forms.sin)[0].T

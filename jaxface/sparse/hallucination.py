@@ -1,0 +1,123 @@
+"""Hallucination: a whole face from some of its pixels, most of all from the eye region.
+
+Every method is fitted on whole faces x `[n, d]` and a mask `[d]` of the pixels that will be seen, any subset, and gives
+a model that makes an image `[d]` of the visible pixels `[v]`. Pixels are in [0, 1] and every method takes off the mean
+face first.
+
+    model, info = fit_ridge(faces, mask, ridge=0.01)
+    image = reconstruct(model, face[mask])
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from jaxface.core import blocks, checks
+from jaxface.core.fitinfo import FitInfo
+
+BLOCK_SIZE = 256
+
+
+Reconstruction = Callable[[jax.Array], jax.Array]  # visible pixels [v] -> image [d]
+
+
+class Hallucinator(Protocol):
+    """A fitted method; its parameters are a `params` dataclass."""
+
+    @property
+    def mean(self) -> jax.Array:
+        """The mean face `[d]`."""
+
+    @property
+    def visible(self) -> jax.Array:
+        """Where the visible pixels are in the image, int32 `[v]`, ascending."""
+
+    def prepare(self) -> Reconstruction:
+        """The reconstruction of one image, with all made that depends on the model alone."""
+
+
+def reconstruct(model: Hallucinator, pixels: ArrayLike) -> jax.Array:
+    """The whole face `[d]` of the visible pixels `[v]`, in the order of the image; not clipped to [0, 1].
+
+    What depends on the model alone is made at each call: for many images take `reconstruct_matrix`.
+    """
+    checks.shapes(visible=(model.visible, "v"), pixels=(pixels, "v"))
+    checks.floating(pixels=pixels)
+    checks.finite(pixels=pixels)
+    return model.prepare()(jnp.asarray(pixels))
+
+
+def reconstruct_matrix(model: Hallucinator, pixels: ArrayLike, *, block_size: int = BLOCK_SIZE) -> jax.Array:
+    """Faces `[n, d]` of the visible pixels `[n, v]` of n images, `block_size` at a time."""
+    checks.shapes(visible=(model.visible, "v"), pixels=(pixels, "n v"))
+    checks.floating(pixels=pixels)
+    checks.finite(pixels=pixels)
+    checks.at_least("block_size", block_size, 1)
+    return _reconstruct_matrix(model, jnp.asarray(pixels), block_size=block_size)
+
+
+@partial(jax.jit, static_argnames="block_size")
+def _reconstruct_matrix(model: Hallucinator, pixels: jax.Array, *, block_size: int) -> jax.Array:
+    return blocks.map_rows(model.prepare(), pixels, block_size=block_size)
+
+
+def with_visible(model: Hallucinator, image: jax.Array, pixels: jax.Array) -> jax.Array:
+    """The image `[d]` with its visible pixels `[v]` put back: what is seen need not be invented."""
+    return image.at[model.visible].set(pixels)
+
+
+def fit_for_psnr(
+    fit: Callable[..., tuple[Any, FitInfo]], x: ArrayLike, mask: ArrayLike, *, num_rounds: int, floor: float = 0.1
+) -> tuple[Any, FitInfo]:
+    """A regression for the mean PSNR: `fit(x, mask, weights=w)` again and again, with `w_i = 1 / (e_i + c)`.
+
+    The mean PSNR is the mean of `-10 log10 e_i`, e_i the mean squared error of a face, and not the log of the mean. The
+    rounds descend `sum_i log(e_i + c)`, c = `floor` times the median error: a face that nothing explains counts for
+    little. Takes any fit with `weights`, its other arguments fixed by `functools.partial`; on the host.
+    """
+    checks.at_least("num_rounds", num_rounds, 1)
+    checks.positive("floor", floor)
+    model, info = fit(x, mask)
+    pixels = jnp.asarray(x)[:, model.visible]
+    for _ in range(num_rounds):
+        errors = ((reconstruct_matrix(model, pixels) - x) ** 2).mean(axis=1)
+        scale = jnp.median(errors)
+        model, info = fit(x, mask, weights=1 / (errors + floor * jnp.where(scale > 0, scale, 1)))
+    return model, info
+
+
+def checked(x: ArrayLike, mask: ArrayLike) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Faces about their mean `[n, d]`, the mean `[d]`, and where the visible pixels are `[v]`.
+
+    The mask must be known: how many pixels are visible decides every shape.
+    """
+    checks.shapes(x=(x, "n d"), mask=(mask, "d"))
+    checks.floating(x=x)
+    checks.finite(x=x)
+    checks.at_least("number of faces", np.shape(x)[0], 2)
+    if not checks.is_concrete(mask):
+        raise ValueError("mask must be known outside jit and vmap; close over it instead of passing it in.")
+    mask = np.asarray(mask)
+    if mask.dtype != bool:
+        raise ValueError(f"mask must be boolean, True where a pixel is visible; got dtype {mask.dtype}.")
+    if not mask.any():
+        raise ValueError("mask must show at least one pixel; all of them are hidden.")
+    x = jax.lax.stop_gradient(jnp.asarray(x))
+    mean = x.mean(axis=0)
+    return x - mean[None, :], mean, jnp.asarray(np.flatnonzero(mask), jnp.int32)
+
+
+def checked_weights(weights: ArrayLike | None, x: jax.Array) -> jax.Array:
+    """Weights `[n]` of the faces x `[n, d]`, brought to mean 1; all 1 when left out."""
+    if weights is None:
+        return jnp.ones(x.shape[0], x.dtype)
+    checks.shapes(x=(x, "n d"), weights=(weights, "n"))
+    checks.between("weights", weights, 0.0, float("inf"), closed_high=False)
+    weights = jnp.asarray(weights, x.dtype)
+    checks.positive("mean of weights", weights.mean())
+    return weights / weights.mean()

@@ -1,0 +1,137 @@
+"""Hallucination by kernel ridge regression of the face on the visible pixels, exactly and by Fastfood.
+
+- `fit_kernel_ridge`: `image = mean + Y'(K + r W^-1)^-1 k(train, pixels)`, with all n x n kernel values in memory;
+- `fit_fastfood_ridge`: the same with inner products of features (10)-(13), cosine and sine, in place of the kernel.
+  Their moments `Z'W Z` and `Z'W Y` are sums over faces: beside the faces only `2 f x 2 f` numbers are in memory.
+
+W are weights of the faces with mean 1, and r is relative to the mean of `k(y, y)`, 1 for a Gaussian kernel: both fits
+mean the same by it. The sine alone would not do for the second: it estimates another kernel.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import blocks, checks, fitinfo, prng
+from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.core.pytree import params
+from jaxface.features import fastfood, forms
+from jaxface.features.fastfood import Fastfood
+from jaxface.linalg.gram import Kernel
+from jaxface.sparse.hallucination import Reconstruction, checked, checked_weights
+from jaxface.sparse.linear_hallucination import penalized_solve
+
+_ROWS = 1024  # faces in flight: wide enough for the products of their features
+
+
+@params
+class KernelHallucinator:
+    """A mean face, and a sum of kernel functions for each pixel."""
+
+    mean: jax.Array  # [d]
+    visible: jax.Array  # int32 [v]
+    kernel: Kernel  # a pytree of `linalg.gram`
+    train: jax.Array  # [n, v], visible pixels about their mean
+    coefficients: jax.Array  # [n, d]
+
+    def prepare(self) -> Reconstruction:
+        """One row of kernel values, one product."""
+
+        def image(pixels: jax.Array) -> jax.Array:
+            seen = pixels - self.mean[self.visible]
+            return self.mean + self.kernel(seen[None, :], self.train)[0] @ self.coefficients
+
+        return image
+
+
+@params
+class FastfoodHallucinator:
+    """A mean face, and a regression on cosines and sines."""
+
+    mean: jax.Array  # [d]
+    visible: jax.Array  # int32 [v]
+    features: Fastfood
+    coefficients: jax.Array  # [2 f, d]
+
+    def prepare(self) -> Reconstruction:
+        """Features in O(f log v), one product."""
+
+        def image(pixels: jax.Array) -> jax.Array:
+            seen = pixels - self.mean[self.visible]
+            return self.mean + fastfood.transform(self.features, seen, form=forms.cos_sin) @ self.coefficients
+
+        return image
+
+
+def fit_kernel_ridge(
+    kernel: Kernel, x: ArrayLike, mask: ArrayLike, *, ridge: jax.Array | float, weights: ArrayLike | None = None
+) -> tuple[KernelHallucinator, FitInfo]:
+    """The regression of faces x `[n, d]` on the kernel functions of all of them: for thousands of faces, not more."""
+    centred, mean, visible = checked(x, mask)
+    checks.positive("ridge", ridge)
+    train = centred[:, visible]
+    coefficients, info = _kernel_ridge(kernel, train, centred, checked_weights(weights, centred), ridge)
+    return KernelHallucinator(mean=mean, visible=visible, kernel=kernel, train=train, coefficients=coefficients), info
+
+
+@jax.jit
+def _kernel_ridge(
+    kernel: Kernel, train: jax.Array, centred: jax.Array, weights: jax.Array, ridge: jax.Array | float
+) -> tuple[jax.Array, FitInfo]:
+    k = kernel(train, train)
+    penalty = ridge * jnp.trace(k) / k.shape[0]
+    # With weights to the power 1/2 on both sides, a weight of zero is no division.
+    root = jnp.sqrt(weights)
+    weighted = root[:, None] * k * root[None, :]
+    coefficients = root[:, None] * penalized_solve(weighted, root[:, None] * centred, penalty)
+    return coefficients, _report(coefficients, ridge)
+
+
+def fit_fastfood_ridge(
+    key: jax.Array,
+    x: ArrayLike,
+    mask: ArrayLike,
+    *,
+    num_features: int,
+    bandwidth: ArrayLike,
+    ridge: jax.Array | float,
+    weights: ArrayLike | None = None,
+) -> tuple[FastfoodHallucinator, FitInfo]:
+    """The regression of faces x `[n, d]` on `num_features` random frequencies of their visible pixels."""
+    centred, mean, visible = checked(x, mask)
+    checks.positive("ridge", ridge)
+    features = fastfood.init(
+        prng.stream(key, "features"),
+        input_dim=visible.shape[0],
+        num_features=num_features,
+        bandwidth=bandwidth,
+        dtype=centred.dtype,
+    )
+    coefficients, info = _fastfood_ridge(features, centred, visible, checked_weights(weights, centred), ridge)
+    return FastfoodHallucinator(mean=mean, visible=visible, features=features, coefficients=coefficients), info
+
+
+@jax.jit
+def _fastfood_ridge(
+    features: Fastfood, centred: jax.Array, visible: jax.Array, weights: jax.Array, ridge: jax.Array | float
+) -> tuple[jax.Array, FitInfo]:
+    width = 2 * features.num_features
+    transform = jax.vmap(partial(fastfood.transform, features, form=forms.cos_sin))
+
+    def add(moments: tuple[jax.Array, jax.Array], rows: jax.Array, valid: jax.Array) -> tuple[jax.Array, jax.Array]:
+        faces = centred[rows]
+        z = transform(faces[:, visible])
+        weighted = z * jnp.where(valid, weights[rows], 0)[:, None]
+        return moments[0] + weighted.T @ z, moments[1] + weighted.T @ faces
+
+    zero = jnp.zeros((width, width), centred.dtype), jnp.zeros((width, centred.shape[1]), centred.dtype)
+    gram, cross = blocks.fold_rows(add, zero, jnp.arange(centred.shape[0]), block_size=_ROWS)
+    coefficients = penalized_solve(gram, cross, jnp.asarray(ridge, centred.dtype))
+    return coefficients, _report(coefficients, ridge)
+
+
+def _report(coefficients: jax.Array, ridge: jax.Array | float) -> FitInfo:
+    status = jnp.where(jnp.isfinite(coefficients).all(), int(Status.OK), int(Status.NOT_PSD))
+    return fitinfo.closed_form(dtype=coefficients.dtype, status=status, jitter=ridge)

@@ -1,0 +1,89 @@
+"""Kernel K-SVD (2), (3): K-SVD in the feature space of a kernel, with all n x n kernel values in memory.
+
+Atoms are `Phi(X) a_j`. With `K = Z Z'` the rows of Z `[n, n]` have the inner products of the images in feature space,
+and K-SVD knows signals by inner products only: kernel K-SVD is K-SVD on the rows of Z, with `D = Z'A`. It is here to be
+compared with: it is right, its matrix is the burden (`gram_bytes`), and its atoms have no image.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import checks, fitinfo
+from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.linalg import nullspace, spectral
+from jaxface.linalg.gram import Kernel
+from jaxface.sparse import atom_update, ksvd, omp
+from jaxface.sparse.atom_update import Update
+from jaxface.sparse.dictionary import Dictionary, KernelDictionary, check_sparsity
+
+
+def gram_bytes(num_samples: int, *, dtype: jnp.dtype | type) -> int:
+    """What one n x n matrix takes; a fit holds three: K, its eigenvectors and Z. A million images in float32: 4 TB."""
+    checks.at_least("num_samples", num_samples, 1)
+    return num_samples**2 * jnp.dtype(dtype).itemsize
+
+
+def init(key: jax.Array, kernel: Kernel, x: ArrayLike, *, num_atoms: int) -> KernelDictionary:
+    """Different images of x `[n, d]` as atoms, of length one in feature space."""
+    checks.typed_key(key)
+    sizes = checks.shapes(x=(x, "n d"))
+    checks.floating(x=x)
+    checks.finite(x=x)
+    checks.at_least("num_atoms", num_atoms, 1)
+    checks.at_most("num_atoms", num_atoms, sizes["n"], "the number of images")
+    x = jnp.asarray(x)
+    chosen = jax.random.choice(key, sizes["n"], (num_atoms,), replace=False)
+    gram = kernel(x[chosen], x[chosen])
+    energy = jnp.diagonal(gram)
+    scale = jnp.where(energy > 0, energy, 1) ** -0.5
+    coefficients = jnp.zeros((sizes["n"], num_atoms), gram.dtype).at[chosen, jnp.arange(num_atoms)].set(scale)
+    return KernelDictionary(
+        kernel=kernel, train=x, coefficients=coefficients, gram=gram * scale[:, None] * scale[None, :]
+    )
+
+
+def fit(
+    init: KernelDictionary,
+    *,
+    sparsity: int,
+    num_iters: int,
+    tol: float = 0.0,
+    update: Update = atom_update.approximate,
+    max_coherence: ArrayLike = ksvd.MAX_COHERENCE,
+    min_users: ArrayLike = 1,
+    block_size: int = omp.BLOCK_SIZE,
+) -> tuple[KernelDictionary, FitInfo]:
+    """`ksvd.fit` of `Phi(train)` from `init`; settings and report are those of there, errors are in feature space.
+
+    The rank reported is that of K. A kernel with negative eigenvalues beyond rounding gives NOT_PSD.
+    """
+    checks.shapes(train=(init.train, "n d"), coefficients=(init.coefficients, "n k"), gram=(init.gram, "k k"))
+    checks.finite(train=init.train, coefficients=init.coefficients)
+    check_sparsity(sparsity, init.gram.shape[0])
+    options: dict[str, Any] = {
+        "update": update, "max_coherence": max_coherence, "min_users": min_users, "block_size": block_size,
+    }  # fmt: skip
+    rows, back, rank, status = _root(init.kernel, init.train)
+    start = Dictionary(atoms=rows.T @ jax.lax.stop_gradient(init.coefficients))
+    found, info = ksvd.fit(rows, start, sparsity=sparsity, num_iters=num_iters, tol=tol, **options)
+    fitted = KernelDictionary(
+        kernel=init.kernel, train=init.train, coefficients=back @ found.atoms, gram=found.atoms.T @ found.atoms
+    )
+    return fitted, info._replace(status=fitinfo.worst(info.status, status), rank=rank)
+
+
+@jax.jit
+def _root(kernel: Kernel, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """Z `[n, n]` with `Z Z' = K`, B with `Z'B = I` on the range, the rank of K and a status."""
+    k = kernel(x, x)
+    values, vectors = spectral.eigh(k)
+    rounding = nullspace.default_rtol(k)
+    rank = nullspace.numerical_rank(values, rtol=rounding)
+    root = jnp.sqrt(jnp.where(jnp.arange(values.shape[0]) < rank, values, 0))
+    is_psd = values.min() >= -rounding * values.max()
+    status = jnp.where(is_psd, int(Status.OK), int(Status.NOT_PSD))
+    rows = vectors * root[None, :]
+    return rows, vectors * jnp.where(root > 0, 1 / jnp.where(root > 0, root, 1), 0)[None, :], rank, status

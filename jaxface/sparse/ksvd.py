@@ -1,0 +1,210 @@
+"""K-SVD (Algorithm 2): `min |Y - D X|^2` over dictionaries D and codes X with at most s entries a signal.
+
+A sweep codes all signals by OMP, then updates atom after atom with its coefficients (`atom_update`), then gives atoms
+that nobody uses, and atoms that nearly repeat an earlier one, a new start at the signals that are coded worst, each of
+them once.
+
+The codebook stage never raises the error. Coding may: OMP is greedy, and the codes of the sweep before are forgotten.
+Nothing is carried from sweep to sweep but the dictionary, so a fit in segments is the fit in one go, and any dictionary
+is a warm start.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import blocks, checks, loops
+from jaxface.core.fitinfo import FitInfo
+from jaxface.linalg import distances
+from jaxface.sparse import atom_update, omp
+from jaxface.sparse.atom_update import Codebook, Update
+from jaxface.sparse.dictionary import Dictionary, SparseCode, check_dictionary, decode, unit_atoms, weighted_sum
+
+MAX_COHERENCE = 0.99
+
+
+class Sweep(NamedTuple):
+    """Report of a sweep; errors are `|Y - D X|^2`."""
+
+    coding_error: jax.Array  # [], after OMP
+    codebook_error: jax.Array  # [], after the update of the atoms: never larger
+    replacement_cost: jax.Array  # [], what the codes lose with the atoms that are replaced; 0 for unused ones
+    num_replaced: jax.Array  # int32 []
+
+
+def init(key: jax.Array, x: ArrayLike, *, num_atoms: int) -> Dictionary:
+    """Different signals of x `[n, d]` as atoms of length one; zero signals are taken last, and stay zero."""
+    checks.typed_key(key)
+    sizes = checks.shapes(x=(x, "n d"))
+    checks.floating(x=x)
+    checks.finite(x=x)
+    checks.at_least("num_atoms", num_atoms, 1)
+    checks.at_most("num_atoms", num_atoms, sizes["n"], "the number of signals")
+    x = jnp.asarray(x)
+    # The places of the largest of independent numbers are a draw without replacement.
+    order = jax.random.uniform(key, (sizes["n"],), x.dtype) + (x != 0).any(axis=1)
+    _, chosen = jax.lax.top_k(order, num_atoms)
+    return Dictionary(atoms=unit_atoms(x[chosen].T)[0])
+
+
+def fit(
+    x: ArrayLike,
+    init: Dictionary,
+    *,
+    sparsity: int,
+    num_iters: int,
+    tol: float = 0.0,
+    update: Update = atom_update.approximate,
+    max_coherence: ArrayLike = MAX_COHERENCE,
+    min_users: ArrayLike = 1,
+    block_size: int = omp.BLOCK_SIZE,
+) -> tuple[Dictionary, FitInfo]:
+    """A dictionary for x `[n, d]` from `init`; the objective is the error of each sweep after its codebook stage.
+
+    Atoms with fewer than `min_users` signals, or a cosine above `max_coherence` with an earlier atom, are replaced and
+    counted; at 1 no atom is too coherent. With `tol` the fit ends when the error changes by less, relatively. At most
+    `block_size` signals are coded at a time. Gradients are stopped.
+    """
+    _check(x, init, sparsity, max_coherence, min_users, block_size)
+    options = {"sparsity": sparsity, "update": update, "block_size": block_size}
+    return _fit(jnp.asarray(x), init, max_coherence, min_users, num_iters=num_iters, tol=tol, **options)
+
+
+@partial(jax.jit, static_argnames=("sparsity", "num_iters", "tol", "update", "block_size"))
+def _fit(
+    x: jax.Array,
+    init: Dictionary,
+    max_coherence: ArrayLike,
+    min_users: ArrayLike,
+    *,
+    sparsity: int,
+    num_iters: int,
+    tol: float,
+    update: Update,
+    block_size: int,
+) -> tuple[Dictionary, FitInfo]:
+    def step(state: tuple[Dictionary, jax.Array]) -> tuple[tuple[Dictionary, jax.Array], jax.Array]:
+        dictionary, replaced = state
+        dictionary, report = _sweep(dictionary, x, max_coherence, min_users, sparsity, update, block_size)
+        return (dictionary, replaced + report.num_replaced), report.codebook_error
+
+    start = _constant(init, x), jnp.zeros((), jnp.int32)
+    (dictionary, replaced), trace = loops.iterate(step, start, num_iters=num_iters, tol=tol)
+    no_rank = jnp.asarray(-1, jnp.int32)
+    return dictionary, FitInfo(*trace, rank=no_rank, jitter=jnp.zeros((), x.dtype), num_replaced=replaced)
+
+
+def trace(
+    x: ArrayLike,
+    init: Dictionary,
+    *,
+    sparsity: int,
+    num_iters: int,
+    update: Update = atom_update.approximate,
+    max_coherence: ArrayLike = MAX_COHERENCE,
+    min_users: ArrayLike = 1,
+    block_size: int = omp.BLOCK_SIZE,
+) -> tuple[Dictionary, Sweep]:
+    """`fit` with the report of every sweep, `[t]`: what coding, updating and replacing did to the error."""
+    _check(x, init, sparsity, max_coherence, min_users, block_size)
+    checks.at_least("num_iters", num_iters, 1)
+    options = {"sparsity": sparsity, "update": update, "block_size": block_size}
+    return _trace(jnp.asarray(x), init, max_coherence, min_users, num_iters=num_iters, **options)
+
+
+@partial(jax.jit, static_argnames=("sparsity", "num_iters", "update", "block_size"))
+def _trace(
+    x: jax.Array,
+    init: Dictionary,
+    max_coherence: ArrayLike,
+    min_users: ArrayLike,
+    *,
+    sparsity: int,
+    num_iters: int,
+    update: Update,
+    block_size: int,
+) -> tuple[Dictionary, Sweep]:
+    def step(dictionary: Dictionary, _: None) -> tuple[Dictionary, Sweep]:
+        return _sweep(dictionary, x, max_coherence, min_users, sparsity, update, block_size)
+
+    return jax.lax.scan(step, _constant(init, x), length=num_iters)
+
+
+def _sweep(
+    dictionary: Dictionary,
+    x: jax.Array,
+    max_coherence: ArrayLike,
+    min_users: ArrayLike,
+    sparsity: int,
+    update: Update,
+    block_size: int,
+) -> tuple[Dictionary, Sweep]:
+    """Coding, codebook, replacement."""
+    coded = code_signals(dictionary, jax.lax.stop_gradient(x), sparsity=sparsity, block_size=block_size)
+    book = atom_update.update_atoms(coded, update=update)
+    too_few = atom_update.count_users(book.codes, num_atoms=book.atoms.shape[0]) < min_users
+    atoms, replaced = replace_atoms(book, x, too_few | repeats(book.atoms, max_coherence))
+    report = Sweep(
+        coding_error=(coded.residual**2).sum(),
+        codebook_error=(book.residual**2).sum(),
+        replacement_cost=_cost(book, replaced),
+        num_replaced=replaced.sum(dtype=jnp.int32),
+    )
+    return Dictionary(atoms=atoms.T), report
+
+
+def code_signals(dictionary: Dictionary, x: jax.Array, *, sparsity: int, block_size: int) -> Codebook:
+    """The coding stage: codes `[n, s]` of x `[n, d]` by OMP, and what they leave."""
+    encoder = omp.batch_encoder(dictionary, sparsity=sparsity)
+
+    def code_one(signal: jax.Array) -> tuple[SparseCode, jax.Array]:
+        code = encoder(signal)
+        return code, signal - decode(dictionary, code)
+
+    codes, residual = blocks.map_rows(code_one, x, block_size=block_size)
+    return Codebook(dictionary.atoms.T, codes, residual)
+
+
+def repeats(atoms: jax.Array, max_coherence: ArrayLike) -> jax.Array:
+    """Which atoms `[k, d]` (rows) have a cosine above `max_coherence`, of either sign, with an earlier one."""
+    cosines = jnp.abs(distances.cosine_matrix(atoms, atoms))
+    return (jnp.tril(cosines, -1) > max_coherence).any(axis=1)
+
+
+def replace_atoms(book: Codebook, x: jax.Array, is_unfit: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Atoms `[k, d]` with the unfit ones `[k]` moved to the signals that are coded worst, and which were moved.
+
+    The r-th unfit atom takes the r-th worst signal, as long as there are signals that are not coded to rounding.
+    """
+    n, k = x.shape[0], book.atoms.shape[0]
+    left = distances.norm(book.residual)
+    worst, signals = jax.lax.top_k(left, min(n, k))
+    turn = jnp.cumsum(is_unfit) - 1
+    taken = jnp.clip(turn, 0, worst.shape[0] - 1)
+    candidates = x[signals[taken]]
+    rounding = 32 * float(jnp.finfo(x.dtype).eps)
+    replaced = is_unfit & (turn < worst.shape[0]) & (worst[taken] > rounding * distances.norm(candidates))
+    return jnp.where(replaced[:, None], distances.normalize(candidates), book.atoms), replaced
+
+
+def _cost(book: Codebook, replaced: jax.Array) -> jax.Array:
+    """`|E + F|^2 - |E|^2` with F the part of the signals that the replaced atoms carried."""
+    values = jnp.where(replaced[book.codes.indices], book.codes.values, 0)
+    carried = jax.vmap(weighted_sum, in_axes=(None, 0, 0))(book.atoms, book.codes.indices, values)
+    return ((2 * book.residual + carried) * carried).sum()
+
+
+def _constant(init: Dictionary, x: jax.Array) -> Dictionary:
+    return Dictionary(atoms=jax.lax.stop_gradient(jnp.asarray(init.atoms, x.dtype)))
+
+
+def _check(
+    x: ArrayLike, init: Dictionary, sparsity: int, max_coherence: ArrayLike, min_users: ArrayLike, block_size: int
+) -> None:
+    check_dictionary(init, x, "n d", sparsity)
+    checks.between("max_coherence", max_coherence, 0.0, 1.0, closed_low=False)
+    checks.between("min_users", min_users, 0, float("inf"), closed_high=False)
+    checks.at_least("block_size", block_size, 1)

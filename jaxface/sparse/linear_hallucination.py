@@ -1,0 +1,121 @@
+"""Hallucination by one matrix: PCA, PCA with a Gaussian prior, ridge regression.
+
+    image = mean + M'(pixels - mean of the pixels)
+
+- `fit_pca`, the usual baseline: coefficients of p axes by least squares on the visible rows of the axes. With more axes
+  than the visible pixels determine, they explode.
+- `fit_pca_prior`: the mean of the hidden part given the visible one, under `N(0, W L W' + s I)`, which is PCA where the
+  coefficients know their variances. p is no longer critical.
+- `fit_ridge`: the regression of all pixels on the visible ones, nothing assumed.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import checks, fitinfo
+from jaxface.core.fitinfo import FitInfo
+from jaxface.core.pytree import params
+from jaxface.linalg import nullspace, psd, spectral
+from jaxface.sparse.hallucination import Reconstruction, checked, checked_weights
+
+
+@params
+class AffineHallucinator:
+    """A mean face and a matrix."""
+
+    mean: jax.Array  # [d]
+    visible: jax.Array  # int32 [v]
+    matrix: jax.Array  # [v, d], M
+
+    def prepare(self) -> Reconstruction:
+        """One product."""
+        return lambda pixels: self.mean + (pixels - self.mean[self.visible]) @ self.matrix
+
+
+def fit_pca(x: ArrayLike, mask: ArrayLike, *, num_components: int) -> tuple[AffineHallucinator, FitInfo]:
+    """`M' = W W_v^+` for the first `num_components` principal axes W of faces x `[n, d]`; W_v are its visible rows."""
+    centred, mean, visible = _checked(x, mask, num_components)
+    matrix, info = _pca(centred, visible, num_components=num_components)
+    return AffineHallucinator(mean=mean, visible=visible, matrix=matrix), info
+
+
+@partial(jax.jit, static_argnames="num_components")
+def _pca(centred: jax.Array, visible: jax.Array, *, num_components: int) -> tuple[jax.Array, FitInfo]:
+    axes, _, rank = _principal(centred, num_components)
+    matrix = jnp.linalg.pinv(axes[visible]).T @ axes.T
+    return matrix, fitinfo.closed_form(dtype=centred.dtype, rank=rank)
+
+
+def fit_pca_prior(x: ArrayLike, mask: ArrayLike, *, num_components: int) -> tuple[AffineHallucinator, FitInfo]:
+    """`M' = W (W_v'W_v + s L^-1)^-1 W_v'` with variances L of the axes W and s, the mean variance of all others."""
+    centred, mean, visible = _checked(x, mask, num_components)
+    matrix, info = _pca_prior(centred, visible, num_components=num_components)
+    return AffineHallucinator(mean=mean, visible=visible, matrix=matrix), info
+
+
+@partial(jax.jit, static_argnames="num_components")
+def _pca_prior(centred: jax.Array, visible: jax.Array, *, num_components: int) -> tuple[jax.Array, FitInfo]:
+    n, d = centred.shape
+    axes, variances, rank = _principal(centred, num_components)
+    total = (centred**2).sum() / n
+    discarded = jnp.maximum(total - variances.sum(), 0) / max(d - num_components, 1)
+    # Where nothing was discarded the model is singular; the floor is the rounding of its factorisation.
+    floor = float(jnp.finfo(centred.dtype).eps) * total
+    noise = jnp.maximum(discarded, floor)
+    # On y = sqrt(L) z, all of unit variance, no variance is divided by.
+    loadings = axes * jnp.sqrt(variances)[None, :]
+    seen = loadings[visible]
+    matrix = penalized_solve(seen.T @ seen, seen.T, noise).T @ loadings.T
+    info = fitinfo.closed_form(dtype=centred.dtype, rank=rank, jitter=jnp.where(discarded < floor, floor, 0))
+    return matrix, info
+
+
+def fit_ridge(
+    x: ArrayLike, mask: ArrayLike, *, ridge: jax.Array | float, weights: ArrayLike | None = None
+) -> tuple[AffineHallucinator, FitInfo]:
+    """`M = (Y_v'W Y_v + r I)^-1 Y_v'W Y` for centred faces Y `[n, d]` with weights W `[n]`.
+
+    `r = ridge tr Y_v'W Y_v / v`, relative to the mean eigenvalue.
+    """
+    centred, mean, visible = checked(x, mask)
+    checks.positive("ridge", ridge)
+    matrix, info = _ridge(centred, visible, checked_weights(weights, centred), ridge)
+    return AffineHallucinator(mean=mean, visible=visible, matrix=matrix), info
+
+
+@jax.jit
+def _ridge(
+    centred: jax.Array, visible: jax.Array, weights: jax.Array, ridge: jax.Array | float
+) -> tuple[jax.Array, FitInfo]:
+    seen = centred[:, visible]
+    weighted = seen * weights[:, None]
+    gram = weighted.T @ seen
+    penalty = ridge * jnp.trace(gram) / gram.shape[0]
+    matrix = penalized_solve(gram, weighted.T @ centred, penalty)
+    return matrix, fitinfo.closed_form(dtype=centred.dtype, jitter=ridge)
+
+
+def penalized_solve(a: jax.Array, b: jax.Array, penalty: jax.Array) -> jax.Array:
+    """`(A + r I)^-1 B`; B itself where A and r are zero."""
+    eye = jnp.eye(a.shape[0], dtype=a.dtype)
+    return psd.solve(a + jnp.where((jnp.trace(a) > 0) | (penalty > 0), penalty, 1) * eye, b)
+
+
+def _principal(centred: jax.Array, num_components: int) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Principal axes `[d, p]` with their variances `[p]`, zero beyond the rank, which stands beside them."""
+    svd = spectral.thin_svd(centred)
+    rank = nullspace.numerical_rank(svd.values, rtol=nullspace.default_rtol(centred))
+    keep = jnp.arange(num_components) < rank
+    axes = jnp.where(keep[None, :], svd.right[:num_components].T, 0)
+    return axes, jnp.where(keep, svd.values[:num_components] ** 2 / centred.shape[0], 0), rank
+
+
+def _checked(x: ArrayLike, mask: ArrayLike, num_components: int) -> tuple[jax.Array, jax.Array, jax.Array]:
+    centred, mean, visible = checked(x, mask)
+    n, d = centred.shape
+    checks.at_least("num_components", num_components, 1)
+    checks.at_most("num_components", num_components, min(n - 1, d), f"{n} centred faces of {d} pixels")
+    return centred, mean, visible

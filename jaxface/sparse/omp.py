@@ -1,0 +1,206 @@
+"""Orthogonal matching pursuit (Algorithm 1) by inner products alone: Batch-OMP.
+
+    min |y - D x|^2  with at most s entries of x other than zero, one atom at a time
+
+A step takes the atom of largest `|d_j' r| / |d_j|`, the lowest index among equals and never one twice, and moves the
+residual r to be orthogonal to all atoms taken. With `G = D'D` the residual itself is not needed:
+
+    D'r = D'y - G_I x_I        x_I = M'M D_I'y        |r|^2 = |y|^2 - sum_t c_t^2,   c = M D_I'y
+
+M is the inverse of the Cholesky factor of G_II and grows by a row a step. Atoms may have any length: the pursuit runs
+on unit atoms, and coefficients are those of the given ones.
+
+A pursuit ends early where the residual is at most `tol |y|`, where no atom correlates with it beyond rounding, or where
+the best one depends on those taken. From differences of squares, `tol` below the root of the precision is not seen.
+
+The choice of atoms is constant under differentiation; the values have the derivatives of the least squares on the
+chosen atoms, of first order.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import blocks, checks
+from jaxface.linalg import distances
+from jaxface.sparse.dictionary import (
+    Dictionary,
+    KernelDictionary,
+    SparseCode,
+    check_dictionary,
+    check_sparsity,
+    unit_atoms,
+    weighted_sum,
+)
+
+BLOCK_SIZE = 256  # signals in flight: their correlations with 2,048 atoms fit the cache
+_WIDTH_STEP = 5  # the sums of a step have this many terms more than it needs, at most
+_ROUNDING = 32  # correlations below this many roundings of |y| are none
+
+
+class Atoms(NamedTuple):
+    """What a pursuit asks of k unit atoms."""
+
+    explained: Callable[[jax.Array, jax.Array, jax.Array], jax.Array]  # (I [s], x [s], step) -> D'D_I x [k]
+    inner: Callable[[jax.Array], jax.Array]  # I [s] -> D_I'D_I [s, s]
+    inner_with: Callable[[jax.Array, jax.Array], jax.Array]  # (I [s], j) -> D_I'd_j [s]
+
+
+class _Pursuit(NamedTuple):
+    """State after some steps; entries of later steps are zero."""
+
+    support: jax.Array  # int32 [s]
+    inverse: jax.Array  # [s, s], M
+    coordinates: jax.Array  # [s], c
+    correlations: jax.Array  # [k], D'r
+    energy: jax.Array  # [], |r|^2
+    is_running: jax.Array  # bool []
+
+
+def encode(dictionary: Dictionary, x: ArrayLike, *, sparsity: int, tol: ArrayLike = 0.0) -> SparseCode:
+    """The code of one signal x `[d]`. No Gram matrix is made: a step costs a product with the dictionary."""
+    check_dictionary(dictionary, x, "d", sparsity)
+    checks.between("tol", tol, 0.0, 1.0)
+    x = jnp.asarray(x)
+    unit, length = unit_atoms(dictionary.atoms)
+    atoms = Atoms(
+        explained=lambda support, values, _: weighted_sum(unit.T, support, values) @ unit,
+        inner=lambda support: unit[:, support].T @ unit[:, support],
+        inner_with=lambda support, atom: unit[:, atom] @ unit[:, support],
+    )
+    return _rescaled(_pursue(atoms, x @ unit, x @ x, sparsity=sparsity, tol=tol), length)
+
+
+def encode_batch(
+    dictionary: Dictionary, x: ArrayLike, *, sparsity: int, tol: ArrayLike = 0.0, block_size: int = BLOCK_SIZE
+) -> SparseCode:
+    """The codes `[n, s]` of signals x `[n, d]`: the Gram matrix once, then `block_size` signals at a time."""
+    check_dictionary(dictionary, x, "n d", sparsity)
+    checks.between("tol", tol, 0.0, 1.0)
+    checks.at_least("block_size", block_size, 1)
+    return _encode_batch(dictionary, jnp.asarray(x), tol, sparsity=sparsity, block_size=block_size)
+
+
+@partial(jax.jit, static_argnames=("sparsity", "block_size"))
+def _encode_batch(
+    dictionary: Dictionary, x: jax.Array, tol: ArrayLike, *, sparsity: int, block_size: int
+) -> SparseCode:
+    return blocks.map_rows(batch_encoder(dictionary, sparsity=sparsity, tol=tol), x, block_size=block_size)
+
+
+def batch_encoder(dictionary: Dictionary, *, sparsity: int, tol: ArrayLike = 0.0) -> Callable[[jax.Array], SparseCode]:
+    """A function of one signal `[d]` that holds the Gram matrix: to be mapped over many inside one program."""
+    unit, length = unit_atoms(dictionary.atoms)
+    atoms = _atoms_of(unit.T @ unit)
+    return lambda x: _rescaled(_pursue(atoms, x @ unit, x @ x, sparsity=sparsity, tol=tol), length)
+
+
+def encode_gram(
+    gram: ArrayLike, correlations: ArrayLike, energy: ArrayLike, *, sparsity: int, tol: ArrayLike = 0.0
+) -> SparseCode:
+    """The code of a signal y known by inner products only: gram `D'D` `[k, k]`, correlations `D'y` `[k]`, `|y|^2`."""
+    sizes = checks.shapes(gram=(gram, "k k"), correlations=(correlations, "k"), energy=(energy, ""))
+    checks.floating(gram=gram, correlations=correlations, energy=energy)
+    checks.finite(gram=gram, correlations=correlations, energy=energy)
+    check_sparsity(sparsity, sizes["k"])
+    checks.between("tol", tol, 0.0, 1.0)
+    gram, correlations, energy = jnp.asarray(gram), jnp.asarray(correlations), jnp.asarray(energy)
+    length = distances.safe_sqrt(jnp.diagonal(gram))
+    length = jnp.where(length > 0, length, 1)
+    atoms = _atoms_of(gram / length[:, None] / length[None, :])
+    return _rescaled(_pursue(atoms, correlations / length, energy, sparsity=sparsity, tol=tol), length)
+
+
+def kernel_encode(dictionary: KernelDictionary, x: ArrayLike, *, sparsity: int, tol: ArrayLike = 0.0) -> SparseCode:
+    """(3): the code of `Phi(x)` for one image x `[d]`, from its n kernel values; vmap it for a batch."""
+    checks.shapes(train=(dictionary.train, "n d"), coefficients=(dictionary.coefficients, "n k"), x=(x, "d"))
+    checks.finite(x=x)
+    row = jnp.asarray(x)[None, :]
+    correlations = dictionary.kernel(row, dictionary.train)[0] @ dictionary.coefficients
+    energy = dictionary.kernel(row, row)[0, 0]
+    return encode_gram(dictionary.gram, correlations, energy, sparsity=sparsity, tol=tol)
+
+
+def _atoms_of(gram: jax.Array) -> Atoms:
+    """Unit atoms by their Gram matrix `[k, k]`."""
+
+    def explained(support: jax.Array, values: jax.Array, step: jax.Array) -> jax.Array:
+        # One sum of rows for each width, for half of the terms of the widest would be zero on average.
+        sparsity = support.shape[0]
+        widths = [min(width, sparsity) for width in range(_WIDTH_STEP, sparsity + _WIDTH_STEP, _WIDTH_STEP)]
+        sums = [partial(_leading_sum, width=width) for width in widths]
+        return jax.lax.switch(step // _WIDTH_STEP, sums, gram, support, values)
+
+    return Atoms(
+        explained=explained,
+        inner=lambda support: gram[support[:, None], support[None, :]],
+        inner_with=lambda support, atom: gram[atom, support],
+    )
+
+
+def _leading_sum(gram: jax.Array, support: jax.Array, values: jax.Array, *, width: int) -> jax.Array:
+    return weighted_sum(gram, support[:width], values[:width])
+
+
+def _pursue(atoms: Atoms, correlations: jax.Array, energy: jax.Array, *, sparsity: int, tol: ArrayLike) -> SparseCode:
+    """The code on unit atoms, of a signal with `D'y` `[k]` and `|y|^2` `[]`."""
+    constant = jax.lax.stop_gradient
+    start = _Pursuit(
+        support=jnp.zeros(sparsity, jnp.int32),
+        inverse=jnp.zeros((sparsity, sparsity), correlations.dtype),
+        coordinates=jnp.zeros(sparsity, correlations.dtype),
+        correlations=constant(correlations),
+        energy=constant(energy).astype(correlations.dtype),
+        is_running=jnp.asarray(True),
+    )
+    extend = partial(_extend, atoms, start.correlations, start.energy, jnp.asarray(tol, correlations.dtype))
+    steps = jnp.arange(sparsity, dtype=jnp.int32)
+    end, _ = jax.lax.scan(lambda state, step: (constant(extend(state, step)), None), start, steps)
+    values = end.coordinates @ end.inverse
+    # One step of iterative refinement: it mends rounding, and its derivatives are those of the least squares.
+    error = correlations[end.support] - atoms.inner(end.support) @ values
+    return SparseCode(end.support, values + (end.inverse @ error) @ end.inverse)
+
+
+def _extend(
+    atoms: Atoms, correlations: jax.Array, energy: jax.Array, tol: jax.Array, state: _Pursuit, step: jax.Array
+) -> _Pursuit:
+    """One atom more, unless the pursuit has ended."""
+    sparsity, k = state.support.shape[0], correlations.shape[0]
+    steps = jnp.arange(sparsity, dtype=jnp.int32)
+    atom = distances.first_min(-jnp.abs(state.correlations))
+    along = state.inverse @ atoms.inner_with(state.support, atom)  # coordinates in the span of the atoms taken
+    beyond = 1 - along @ along
+    rounding = _ROUNDING * float(jnp.finfo(correlations.dtype).eps)
+    is_running = (
+        state.is_running
+        & (jnp.abs(state.correlations[atom]) > rounding * jnp.sqrt(energy))
+        & (beyond > sparsity * rounding)
+        & (state.energy > tol**2 * energy)
+    )
+    scale = jnp.where(is_running, jax.lax.rsqrt(jnp.where(is_running, beyond, 1)), 0)
+    coordinate = state.correlations[atom] * scale
+    row = ((steps == step).astype(scale.dtype) - along @ state.inverse) * scale
+    support = state.support.at[step].set(jnp.where(is_running, atom, 0))
+    inverse = state.inverse.at[step].set(row)
+    coordinates = state.coordinates.at[step].set(coordinate)
+    left = correlations - atoms.explained(support, coordinates @ inverse, step)
+    # Zero but for rounding, and never to be chosen again.
+    taken = jnp.where((steps <= step) & is_running, support, k)
+    return _Pursuit(
+        support=support,
+        inverse=inverse,
+        coordinates=coordinates,
+        correlations=left.at[taken].set(0, mode="drop"),
+        energy=jnp.maximum(state.energy - coordinate**2, 0),
+        is_running=is_running,
+    )
+
+
+def _rescaled(code: SparseCode, length: jax.Array) -> SparseCode:
+    """Coefficients of the given atoms from those of the unit ones."""
+    return SparseCode(code.indices, code.values / length[code.indices])

@@ -1,0 +1,51 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxface.features import MAPS, choose_bandwidth, forms, median_distance
+from tests.features import draws
+from tests.features.draws import KINDS
+
+
+def test_median_distance_is_that_of_different_rows(rng):
+    x = rng.normal(size=(40, 5))
+    pairs = np.linalg.norm(x[:, None] - x[None, :], axis=2)[np.triu_indices(40, 1)]
+    np.testing.assert_allclose(median_distance(jax.random.key(0), x), np.median(pairs), rtol=0.03)
+    # A row is never paired with itself: with two rows there is one distance.
+    np.testing.assert_allclose(median_distance(jax.random.key(0), x[:2], num_pairs=5), pairs[0], rtol=1e-12)
+
+
+def test_median_distance_scales_and_keeps_the_dtype(rng):
+    x = rng.normal(size=(30, 4)).astype(np.float32)
+    once, twice = (median_distance(jax.random.key(1), factor * x) for factor in (1, 2))
+    assert once.dtype == jnp.float32
+    np.testing.assert_allclose(twice, 2 * once, rtol=1e-6)
+
+
+@pytest.mark.parametrize("quantile", [1.0, 0.999, 0.5])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_share_in_range_is_the_quantile(kind, quantile, rng):
+    x = rng.normal(size=(30, 6))
+    chosen = choose_bandwidth(jax.random.key(0), x, init=MAPS[kind], num_features=20, quantile=quantile)
+    sizes = draws.angles(draws.a_map(kind, bandwidth=chosen), x)
+    limit = np.pi / 2 * (1 + 1e-12)
+    assert np.mean(sizes <= limit) >= quantile
+    assert np.mean(sizes <= limit) < quantile + 2 / sizes.size
+
+
+def test_pairs_need_half_the_bandwidth_of_the_sine(rng):
+    x = rng.normal(size=(30, 6))
+    sine, pairs = (
+        choose_bandwidth(jax.random.key(0), x, init=MAPS["fastfood"], num_features=20, quantile=0.99, form=form)
+        for form in (forms.sin, forms.cos_sin)
+    )
+    np.testing.assert_allclose(sine, 2 * pairs, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("quantile", "factor"), [(0.99, 1.64), (0.999, 2.09)])
+def test_it_is_the_quantile_of_a_normal_for_vectors_of_one_length(quantile, factor, rng):
+    x = rng.normal(size=(50, 32))
+    x *= 3 / np.linalg.norm(x, axis=1)[:, None]
+    chosen = choose_bandwidth(jax.random.key(0), x, init=MAPS["fastfood"], num_features=2048, quantile=quantile)
+    np.testing.assert_allclose(chosen, factor * 3, rtol=0.03)

@@ -1,0 +1,66 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxface.features import krylov
+from tests.tolerances import assert_close
+
+
+def with_spectrum(rng, values):
+    q = np.linalg.qr(rng.normal(size=(len(values), len(values))))[0]
+    return jnp.asarray((q * values) @ q.T)
+
+
+def test_conjugate_gradients_solve_and_count(rng):
+    a, b = with_spectrum(rng, np.linspace(1, 10, 12)), rng.normal(size=12)
+    found = krylov.conjugate_gradient(lambda v: a @ v, jnp.asarray(b), tol=1e-12, num_iters=50)
+    assert_close(found.x, np.linalg.solve(a, b), factor=10)
+    assert bool(found.is_converged)
+    assert 5 < int(found.num_iters) <= 14
+
+
+def test_two_eigenvalues_take_two_steps(rng):
+    a, b = with_spectrum(rng, np.repeat([1.0, 7.0], 5)), rng.normal(size=10)
+    found = krylov.conjugate_gradient(lambda v: a @ v, jnp.asarray(b), tol=1e-10, num_iters=50)
+    assert int(found.num_iters) == 2
+
+
+def test_too_few_steps_are_reported(rng):
+    a, b = with_spectrum(rng, np.geomspace(1, 1e6, 12)), rng.normal(size=12)
+    found = krylov.conjugate_gradient(lambda v: a @ v, jnp.asarray(b), tol=1e-12, num_iters=3)
+    assert not bool(found.is_converged)
+    assert int(found.num_iters) == 3
+
+
+def test_nothing_to_solve_and_a_singular_operator_stay_finite():
+    zero = krylov.conjugate_gradient(lambda v: 2 * v, jnp.zeros(3), tol=1e-8, num_iters=9)
+    assert_close((zero.x, zero.is_converged), (np.zeros(3), np.True_))
+    singular = krylov.conjugate_gradient(lambda v: 0 * v, jnp.ones(3), tol=1e-8, num_iters=9)
+    assert np.isfinite(singular.x).all()
+    assert not bool(singular.is_converged)
+
+
+def test_spectral_range_is_exact_after_d_steps_and_inside_before(rng):
+    values = np.geomspace(1, 50, 20)
+    a = with_spectrum(rng, values)
+    start = jnp.asarray(rng.normal(size=20))
+    found = krylov.spectral_range(lambda v: a @ v, start, num_steps=99)
+    np.testing.assert_allclose(found, (values[0], values[-1]), rtol=1e-3)
+    least, largest = krylov.spectral_range(lambda v: a @ v, start, num_steps=6)
+    assert values[0] < least < largest < values[-1]
+
+
+def test_a_multiple_of_the_identity_has_one_eigenvalue():
+    for start in (jnp.ones(8), jnp.arange(1.0, 9.0)):
+        found = krylov.spectral_range(lambda v: 3.0 * v, start, num_steps=8)
+        np.testing.assert_allclose(found, 3.0, rtol=1e-12)
+
+
+def test_an_early_end_is_not_an_eigenvalue_zero():
+    found = krylov.spectral_range(lambda v: jnp.asarray([2.0, 5.0, 9.0]) * v, jnp.asarray([0.0, 1.0, 0.0]), num_steps=3)
+    np.testing.assert_allclose(found, 5.0, rtol=1e-12)
+
+
+def test_the_range_has_no_gradient():
+    gradient = jax.grad(lambda s: krylov.spectral_range(lambda v: s * v, jnp.ones(4), num_steps=4)[1])(2.0)
+    assert float(gradient) == 0

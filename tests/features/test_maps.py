@@ -1,0 +1,189 @@
+"""The products against dense matrices, what a draw looks like, and the matrix forms."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+
+from jaxface.features import MAPS, fastfood, forms, kitchen_sinks, maps, orthogonal, sorf
+from tests.features import draws
+from tests.features.draws import FAST, KINDS, a_map
+from tests.reference import features_reference as reference
+from tests.tolerances import assert_close
+
+
+@pytest.mark.parametrize(("input_dim", "num_features"), [(8, 8), (8, 24), (6, 20), (5, 3), (1, 4)])
+def test_fastfood_is_its_definition(input_dim, num_features):
+    params = a_map("fastfood", input_dim=input_dim, num_features=num_features)
+    expected = reference.fastfood_matrix(
+        *(np.asarray(leaf) for leaf in (params.signs, params.permutation, params.gaussian, params.scale)),
+        input_dim=input_dim,
+        num_features=num_features,
+    )
+    assert_close(maps.dense_matrix(params), expected)
+
+
+@pytest.mark.parametrize(("input_dim", "num_features"), [(8, 8), (6, 20)])
+def test_sorf_is_its_definition(input_dim, num_features):
+    params = a_map("sorf", input_dim=input_dim, num_features=num_features)
+    expected = reference.sorf_matrix(
+        np.asarray(params.signs), np.asarray(params.scale), input_dim=input_dim, num_features=num_features
+    )
+    assert_close(maps.dense_matrix(params), expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_products_are_those_of_the_dense_matrix(kind, rng):
+    params = a_map(kind)
+    v = draws.dense(params)
+    x, u = rng.normal(size=6), rng.normal(size=20)
+    assert_close(maps.project(params, x), v @ x)
+    assert_close(maps.transpose(params, u), v.T @ u)
+    assert_close(maps.gram_product(params, x), v.T @ v @ x, factor=10)
+    assert_close(maps.gram_matrix(params), v.T @ v, factor=10)
+    assert_close(maps.project(params, x) @ u, x @ maps.transpose(params, u), factor=10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_adjoint_to_rounding_in_float32_at_full_size(kind, rng):
+    params = a_map(kind, input_dim=1000, num_features=2500, dtype="float32")
+    x, u = rng.normal(size=1000).astype(np.float32), rng.normal(size=2500).astype(np.float32)
+    projected, back = maps.project(params, x), maps.transpose(params, u)
+    scale = np.linalg.norm(projected) * np.linalg.norm(u)
+    assert abs(float(projected @ u) - float(x @ back)) < 1e-6 * scale
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_square_map_has_an_exact_inverse(kind, rng):
+    params = a_map(kind, input_dim=8, num_features=8)
+    x = rng.normal(size=8)
+    assert_close(maps.inverse(params, maps.project(params, x)), x, factor=1e3)
+
+
+@pytest.mark.parametrize("kind", FAST)
+def test_the_padding_is_left_out_of_the_inverse(kind, rng):
+    params = a_map(kind, input_dim=6, num_features=8)
+    x = rng.normal(size=6)
+    assert_close(maps.inverse(params, maps.project(params, x)), x, factor=1e3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_features_keep_the_first_ones(kind):
+    few, many = a_map(kind, num_features=5), a_map(kind, num_features=40)
+    assert_close(draws.dense(many)[:5], draws.dense(few))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_bandwidth_only_scales(kind):
+    assert_close(draws.dense(a_map(kind, bandwidth=3.0)) * 2, draws.dense(a_map(kind, bandwidth=1.5)))
+
+
+@pytest.mark.parametrize("kind", ["kitchen_sinks", "orthogonal", "fastfood"])
+def test_row_lengths_follow_chi(kind):
+    """A missing S leaves every estimate unbiased: only the lengths show it."""
+    lengths = np.linalg.norm(draws.dense(a_map(kind, input_dim=16, num_features=2000, bandwidth=2.0)), axis=1)
+    assert scipy.stats.kstest(2.0 * lengths, scipy.stats.chi(16).cdf).pvalue > 1e-3
+
+
+def test_padded_row_lengths_follow_chi_of_the_input():
+    lengths = np.linalg.norm(draws.dense(a_map("fastfood", input_dim=11, num_features=2000, bandwidth=2.0)), axis=1)
+    assert scipy.stats.kstest(2.0 * lengths, scipy.stats.chi(11).cdf).pvalue > 1e-3
+
+
+def test_rows_of_sorf_are_orthogonal_and_of_one_length():
+    v = draws.dense(a_map("sorf", input_dim=16, num_features=16, bandwidth=2.0))
+    assert_close(v @ v.T, 16 / 4 * np.eye(16))
+
+
+def test_directions_of_orthogonal_blocks_are_orthogonal():
+    v = draws.dense(a_map("orthogonal", input_dim=6, num_features=14))
+    for block in (v[:6], v[6:12], v[12:]):
+        directions = block / np.linalg.norm(block, axis=1)[:, None]
+        assert_close(directions @ directions.T, np.eye(len(block)))
+    assert np.linalg.norm(v[:6] @ v[6:12].T) > 1
+
+
+def test_first_columns_of_orthogonal_blocks_are_uniform():
+    """QR alone fixes the signs of its diagonal: without the correction the first entry would lean to one side."""
+    keys = jax.random.split(jax.random.key(0), 2000)
+    drawn = jax.vmap(lambda key: orthogonal.init(key, input_dim=3, num_features=3, bandwidth=1.0).frequencies)(keys)
+    for row in range(3):
+        for column in range(3):
+            assert scipy.stats.kstest(np.asarray(drawn[:, row, column]), "norm").pvalue > 1e-4
+
+
+@pytest.mark.parametrize("kind", FAST)
+def test_four_numbers_a_row(kind):
+    params = a_map(kind, input_dim=1024, num_features=10240, dtype="float32")
+    assert sum(leaf.nbytes for leaf in jax.tree.leaves(params)) <= 16 * 10240
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_in_blocks_are_the_vectors_one_by_one(kind, rng):
+    params, x = a_map(kind), rng.normal(size=(7, 6))
+    expected = np.stack([maps.transform(params, row, form=forms.cos_sin) for row in x])
+    for block_size in (1, 3, 7, 64):
+        assert_close(maps.feature_matrix(params, x, form=forms.cos_sin, block_size=block_size), expected)
+    assert maps.feature_matrix(params, x[:0], form=forms.cos_sin).shape == (0, 40)
+
+
+def test_every_module_has_the_whole_interface():
+    shared = ["project", "transpose", "gram_product", "inverse", "transform", "feature_matrix", "dense_matrix"]
+    for module in (kitchen_sinks, orthogonal, fastfood, sorf):
+        assert all(getattr(module, name) is getattr(maps, name) for name in shared)
+
+
+def test_one_program_serves_every_batch_of_one_block_size(rng):
+    from jaxface.core import blocks
+
+    params, traces = a_map("fastfood"), []
+
+    def form(u):
+        traces.append(1)
+        return forms.sin(u)
+
+    expected = {}
+    for n in (3, 8, 21):
+        x = rng.normal(size=(n, 6))
+        parts = [
+            np.asarray(maps.feature_matrix(params, rows, form=form, block_size=8))[valid]
+            for rows, valid in blocks.padded_batches(x, block_size=8)
+        ]
+        expected[n] = maps.feature_matrix(params, x, form=forms.sin)
+        assert_close(np.concatenate(parts), expected[n])
+    assert len(traces) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_draws_are_vmapped(kind, rng):
+    keys, x = jax.random.split(jax.random.key(3), 3), rng.normal(size=6)
+
+    def features(key, x):
+        params = MAPS[kind](key, input_dim=6, num_features=10, bandwidth=2.0)
+        return maps.transform(params, x, form=forms.sin)
+
+    mapped = jax.vmap(features, in_axes=(0, None))(keys, x)
+    assert_close(mapped, jnp.stack([features(key, x) for key in keys]))
+    assert np.abs(mapped[0] - mapped[1]).max() > 0.01
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dtype_follows_the_bandwidth_or_the_argument(kind):
+    settings = {"input_dim": 6, "num_features": 10}
+    key = jax.random.key(0)
+    assert maps.dtype_of(MAPS[kind](key, bandwidth=1.0, **settings)) == jnp.float64
+    assert maps.dtype_of(MAPS[kind](key, bandwidth=np.float32(1), **settings)) == jnp.float32
+    assert maps.dtype_of(MAPS[kind](key, bandwidth=2, dtype=jnp.float32, **settings)) == jnp.float32
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_float32_features_are_near_those_of_float64(kind, rng):
+    """The same numbers in both types, at a size where it matters; features times sqrt f."""
+    params = a_map(kind, input_dim=1024, num_features=2048, bandwidth=32.0)
+    single = jax.tree.map(lambda leaf: leaf if leaf.dtype == jnp.int32 else leaf.astype(jnp.float32), params)
+    x = rng.normal(size=(4, 1024))
+    for form in (forms.cos_sin, forms.sin):
+        wide, narrow = (maps.feature_matrix(p, x.astype(t), form=form) for p, t in ((params, float), (single, "f4")))
+        assert narrow.dtype == jnp.float32
+        assert np.abs(wide - narrow).max() * 2048**0.5 < 3e-6

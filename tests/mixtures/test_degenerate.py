@@ -1,0 +1,131 @@
+"""What degenerates and how it is reported: constant dimensions, duplicates, empty and superfluous components."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxface import mixtures
+from jaxface.core.fitinfo import FitError, Status, all_finite, raise_if_failed
+from jaxface.mixtures import GMM, PCCAMixture, gmm
+from tests.mixtures import draws
+from tests.mixtures.draws import D, K, S
+from tests.tolerances import assert_close
+
+
+def fitted(x, y, kind, *, num_components=K, latent_dim=D, num_iters=draws.NUM_ITERS):
+    settings = {"num_components": num_components, "latent_dim": latent_dim, "full_noise": draws.KINDS[kind]}
+    start = mixtures.init(jax.random.key(0), x, y, **settings)
+    assert all_finite(start)
+    return mixtures.fit(x, y, start, num_iters=num_iters)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", draws.KINDS)
+def test_a_constant_dimension(kind, dtype, rng):
+    x, y = draws.pairs(rng)
+    x[:, 1] = 5.0
+    model, info = fitted(x.astype(dtype), y.astype(dtype), kind)
+    assert int(info.status) == Status.RANK_DEFICIENT
+    assert float(info.jitter) > 0
+    assert all_finite(model)
+    assert np.isfinite(info.objective).all()
+    with pytest.raises(FitError, match="RANK_DEFICIENT"):
+        raise_if_failed(info)
+
+
+@pytest.mark.parametrize("kind", draws.KINDS)
+def test_duplicates(kind, rng):
+    """Three points twenty times each: every component lies on one."""
+    x, y = (np.repeat(view[:3], S // 3, axis=0) for view in draws.pairs(rng))
+    model, info = fitted(x, y, kind)
+    assert int(info.status) == Status.RANK_DEFICIENT
+    assert all_finite(model)
+    assert np.isfinite(info.objective).all()
+
+
+@pytest.mark.parametrize("kind", draws.KINDS)
+def test_constant_data(kind):
+    model, info = fitted(np.ones((S, 4)), np.ones((S, 3)), kind)
+    assert int(info.status) >= Status.NON_FINITE
+    assert all_finite(model)
+
+
+def test_one_sample(rng):
+    x, y = draws.pairs(rng, size=1)
+    model, info = fitted(x, y, "diagonal", num_components=1)
+    assert int(info.status) == Status.RANK_DEFICIENT
+    assert all_finite(model)
+
+
+@pytest.mark.parametrize("kind", draws.KINDS)
+def test_more_components_than_samples(kind, rng):
+    x, y = draws.pairs(rng, size=2)
+    with pytest.raises(ValueError, match=r"num_components must be at most 2 \(the number of samples\); got 3"):
+        fitted(x, y, kind)
+    model, info = mixtures.fit(x, y, draws.pcca(rng, full=draws.KINDS[kind]), num_iters=draws.NUM_ITERS)
+    assert int(info.status) >= Status.RANK_DEFICIENT
+    assert all_finite(model)
+    assert np.isfinite(info.objective).all()
+
+
+def test_fewer_samples_than_dimensions(rng):
+    x, y = rng.normal(size=(5, 12)), rng.normal(size=(5, 9))
+    model, info = fitted(x, y, "full", num_components=1, latent_dim=3)
+    assert int(info.status) == Status.RANK_DEFICIENT
+    assert all_finite(model)
+
+
+@pytest.mark.parametrize("kind", draws.KINDS)
+def test_an_empty_component_is_reseeded_and_counted(kind, rng):
+    """Two clusters and three components, one of them where no sample is."""
+    x, y = draws.pairs(rng)
+    start = draws.pcca(rng, full=draws.KINDS[kind])
+    lost = {"mean_x": start.mean_x.at[1].set(1e4), "mean_y": start.mean_y.at[1].set(-1e4)}
+    start = PCCAMixture(**(vars(start) | lost))
+    once, info = mixtures.fit(x, y, start, num_iters=1)
+    assert int(info.status) == Status.EMPTY_COMPONENT  # the last step had one
+    assert int(info.num_replaced) == 1
+    assert all_finite(once)
+    assert float(jnp.exp(once.log_weights).sum()) == pytest.approx(1)
+    (heavy,) = (k for k in (0, 2) if np.isclose(once.log_weights[k], once.log_weights[1]))
+    assert_close(once.noise_x[1], once.noise_x[heavy])
+    assert float(jnp.abs(once.mean_x[1] - once.mean_x[heavy]).max()) > 0
+
+    model, info = draws.fit(x, y, start)
+    assert int(info.num_replaced) == 1
+    assert all_finite(model)
+    if kind == "diagonal":
+        assert int(info.status) == Status.OK
+        assert float(jnp.exp(model.log_weights).min()) > 0.05
+        assert np.diff(info.objective[1:]).min() > -1e-9 * np.abs(info.objective).max()
+
+
+def test_many_empty_components_share_the_only_one_that_lives():
+    x = np.random.default_rng(0).normal(size=(200, 2))
+    mean = jnp.asarray([[0.0, 0.0]] + [[1e5 * (i + 1), 0.0] for i in range(4)])
+    start = GMM(log_weights=jnp.full(5, -np.log(5.0)), mean=mean, variance=jnp.ones((5, 2)))
+    once, info = gmm.fit(x, start, num_iters=1)
+    assert int(info.num_replaced) == 4
+    np.testing.assert_allclose(jnp.exp(once.log_weights), 0.2, rtol=1e-6)
+    assert len(np.unique(np.asarray(once.mean)[:, 0].round(6))) == 5  # none where another is
+    model, info = gmm.fit(x, start, num_iters=30)
+    assert int(info.status) == Status.OK
+    assert float(jnp.exp(model.log_weights).min()) > 1e-3
+
+
+def test_a_start_that_is_not_positive_definite_says_so(rng):
+    x, y = draws.pairs(rng)
+    start = draws.pcca(rng, full=True)
+    bad = PCCAMixture(**(vars(start) | {"noise_x": -start.noise_x}))
+    _, info = draws.fit(x, y, bad)
+    assert int(info.status) >= Status.NON_FINITE
+
+
+def test_a_member_of_a_batch_fails_alone(rng):
+    x, y = draws.pairs(rng)
+    flat = x.copy()
+    flat[:, 1] = 5.0
+    start = draws.pcca(rng)
+    _, info = jax.vmap(lambda view: mixtures.fit(view, y, start, num_iters=draws.NUM_ITERS))(jnp.stack([x, flat]))
+    assert [Status(int(status)) for status in info.status] == [Status.OK, Status.RANK_DEFICIENT]

@@ -1,0 +1,90 @@
+"""Where EM starts: clusters, their covariances, and loadings that are never zero."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxface import mixtures
+from jaxface.core.fitinfo import all_finite
+from jaxface.mixtures import gmm, initialize
+from tests.mixtures import draws
+from tests.mixtures.draws import D, K, M, N, S
+from tests.reference import mixtures_reference as reference
+from tests.tolerances import assert_close
+
+SETTINGS = {"num_components": K, "latent_dim": D}
+
+
+@pytest.mark.parametrize("kind", draws.KINDS)
+def test_each_cluster_gets_its_closed_form(kind, rng):
+    x, y = draws.pairs(rng)
+    v = np.concatenate([x, y], axis=1)
+    full, ridge = draws.KINDS[kind], 0.01
+    model = mixtures.init(jax.random.key(0), x, y, full_noise=full, ridge=ridge, **SETTINGS)
+    labels = np.asarray(initialize.cluster(jax.random.key(0), jnp.asarray(v), num_components=K, num_iters=10).labels)
+    added = ridge * np.concatenate([np.full(N, x.var(axis=0).mean()), np.full(M, y.var(axis=0).mean())])
+    overall = np.cov(v.T, bias=True)
+    assert model.noise_x.shape == ((K, N, N) if full else (K, N))
+    for k, (log_weight, mean, loadings, noise) in enumerate(reference.components(model)):
+        rows = v[labels == k]
+        assert_close(np.exp(log_weight), len(rows) / S)
+        assert_close(mean, rows.mean(axis=0))
+        scatter = (rows - rows.mean(axis=0)).T @ (rows - rows.mean(axis=0))
+        cov = (scatter + overall) / (len(rows) + 1) + np.diag(added)
+        found = loadings @ loadings.T + noise
+        for part in (slice(0, N), slice(N, None)):
+            kept = found[part, part] if full else np.diag(found[part, part])
+            assert_close(kept, cov[part, part] if full else np.diag(cov[part, part]), factor=10)
+        # Two of three canonical pairs: the cross-covariance is the best of rank two after whitening.
+        whiten = [np.linalg.inv(np.linalg.cholesky(cov[part, part])) for part in (slice(0, N), slice(N, None))]
+        left, values, right = np.linalg.svd(whiten[0] @ cov[:N, N:] @ whiten[1].T)
+        cross = np.linalg.inv(whiten[0]) @ (left[:, :D] * values[:D]) @ right[:D] @ np.linalg.inv(whiten[1]).T
+        assert_close(loadings[:N] @ loadings[N:].T, cross, factor=10)
+
+
+def test_gaussian_clusters(rng):
+    x, _ = draws.pairs(rng)
+    model = gmm.init(jax.random.key(0), x, num_components=K, ridge=0.01)
+    labels = np.asarray(initialize.cluster(jax.random.key(0), jnp.asarray(x), num_components=K, num_iters=10).labels)
+    for k in range(K):
+        rows = x[labels == k]
+        within = ((rows - rows.mean(axis=0)) ** 2).sum(axis=0)
+        expected = (within + x.var(axis=0)) / (len(rows) + 1) + 0.01 * x.var(axis=0).mean()
+        assert_close((model.mean[k], model.variance[k]), (rows.mean(axis=0), expected), factor=10)
+
+
+def test_units_do_not_decide_the_clusters(rng):
+    x, _ = draws.pairs(rng)
+    unit = np.array([1e-3, 1, 1e3, 1])
+    left, right = (
+        initialize.cluster(jax.random.key(0), jnp.asarray(view), num_components=K, num_iters=10).labels
+        for view in (x, x * unit + 7)
+    )
+    np.testing.assert_array_equal(left, right)
+
+
+def test_a_component_for_each_sample_still_has_loadings(rng):
+    """A single sample has no covariance of its own, and W = 0 would never change."""
+    x, y = draws.pairs(rng, size=K)
+    model = mixtures.init(jax.random.key(0), x, y, **SETTINGS)
+    assert all_finite(model)
+    assert float(jnp.abs(model.loadings_x).max(axis=(1, 2)).min()) > 0.01
+    np.testing.assert_allclose(jnp.exp(model.log_weights), 1 / K)
+
+
+@pytest.mark.parametrize("kind", draws.KINDS)
+def test_a_better_start_than_chance(kind):
+    rng = np.random.default_rng(5)
+    truth = draws.pcca(rng, full=draws.KINDS[kind], spread=6.0)
+    drawn = mixtures.sample(jax.random.key(0), truth, num_samples=500)
+    start = mixtures.init(jax.random.key(1), drawn.x, drawn.y, full_noise=draws.KINDS[kind], **SETTINGS)
+    at_start, at_truth = (float(draws.log_likelihood(m, drawn.x, drawn.y)) / 500 for m in (start, truth))
+    assert at_start > at_truth - 2.0
+
+
+def test_the_key_decides(rng):
+    x, y = draws.pairs(rng)
+    first, again, other = (mixtures.init(jax.random.key(seed), x, y, **SETTINGS) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.mean_x, again.mean_x)
+    assert not np.array_equal(first.mean_x, other.mean_x)
