@@ -34,3 +34,6 @@ html_copy_source = False
 html_show_sourcelink = False
 pygments_style = "tango"
 pygments_dark_style = "native"
+
+# Signatures name types by their last name, and two rooms may each have a Rows or a Moments.
+suppress_warnings = ["ref.python"]
