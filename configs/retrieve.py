@@ -25,11 +25,14 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.group_size = 5
     config.num_splits = 20
     config.num_draws = 1  # groupings of each split
-    config.methods = ("rca", "ridge_rca", "np_per", "kernel_rca", "kernel_ridge_rca", "kernel_np_per")
+    config.curve_widths = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0)  # of kernel RCA, for a figure
+    config.methods = (
+        "rca", "ridge_rca", "np_per", "kernel_rca", "kernel_ridge_rca", "kernel_np_per", "kernel_np_per_rkhs",
+    )  # fmt: skip
 
     # What methods choose from, on groups held out of the first split.
     config.num_folds = 3
-    config.widths = (0.1, 0.2, 0.3, 0.5, 0.7)  # PCA axes, as parts of rank S_g
+    config.widths = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # PCA axes, as parts of rank S_g
     config.ridges = (0.001, 0.01, 0.1, 1.0)  # in units of the mean eigenvalue
     config.bandwidths = (0.35, 0.5, 0.7, 1.0, 1.4)  # in units of the median distance
     return common.variant(config, variant, {})

@@ -20,11 +20,12 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.view = 2  # 1 chooses settings, 2 reports
     config.crop = (65, 65, 120, 120)  # top, left, height, width; View 1 prefers it to 150 x 150
     config.image_steps = (("lbp", {"radii": (1, 2, 3), "cells": (10, 10), "root": True}),)
-    config.more_features = (  # name, crop, image steps; scored by the best method, and summed with the main ones
-        ("lbp-100", (75, 75, 100, 100), (("lbp", {"radii": (1, 2, 3), "cells": (8, 8), "root": True}),)),
+    # Name, crop, image steps. Each is the mean over a face and its mirror image, scored by the best method, and summed.
+    config.fused_features = (
+        ("lbp", config.crop, config.image_steps),
+        ("lbp-small", (75, 75, 100, 100), (("lbp", {"radii": (1, 2, 3), "cells": (8, 8), "root": True}),)),
         ("lbp-wide", (50, 50, 150, 150), (("lbp", {"radii": (3, 5, 7), "cells": (10, 10), "root": True}),)),
-        ("hog", (65, 65, 120, 120), (("hog", {"cell": 8, "num_bins": 9, "block": 2}),)),
-        ("hog-wide", (50, 50, 150, 150), (("hog", {"cell": 12, "num_bins": 16, "block": 2, "signed": True}),)),
+        ("hog", config.crop, (("hog", {"cell": 8, "num_bins": 9, "block": 2}),)),
     )
     config.num_components = 400
     config.lda_components = 150

@@ -57,7 +57,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
 def _smoke(config: ConfigDict) -> None:
     config.data.options.size = (28, 23)
     config.num_draws = 3
-    config.group_sizes = (2, 6)
+    config.group_sizes = (3,)
     config.methods = ("eigenfaces", "fisherfaces", "rca", "ridge_rca", "np_per", "kernel_rca", "kernel_np_per")
     config.num_folds = 2
     config.widths = (0.3, 0.9)

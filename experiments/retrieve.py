@@ -16,8 +16,8 @@ from ml_collections import ConfigDict
 from experiments import inputs
 from experiments.publish import publish
 from experiments.weak import draws
-from experiments.weak.draws import Problem
-from experiments.weak.methods import METHODS
+from experiments.weak.draws import Draws, Problem
+from experiments.weak.methods import METHODS, Setting
 from jaxface.cluster import neighbors
 from jaxface.core import checks
 from jaxface.data import LabelledImages, splits
@@ -86,7 +86,23 @@ def hits(config: ConfigDict, photographs: LabelledImages, scaling: str) -> dict[
             found[name].append(
                 _correct(config, task, draws.embedded(task, grouping, METHODS[name], settings[name]).z[0])
             )
+        if "kernel_rca" in config.methods:
+            found.setdefault("by width", []).append(_by_width(config, task, grouping, settings["kernel_rca"]))
     return {name: np.array(values) for name, values in found.items()}
+
+
+def _by_width(config: ConfigDict, task: Problem, grouping: Draws, setting: Setting) -> np.ndarray:
+    """Right photographs in the top k `[widths]` after kernel RCA with `curve_widths` of its axes: one fit gives all."""
+    widest = grouping.rows.shape[1] - grouping.num_groups
+    whole = dict(setting) | {"width": jnp.asarray(float(widest))}
+    z = draws.embedded(task, grouping, METHODS["kernel_rca"], whole).z[0]
+    place = jnp.arange(z.shape[1])[None, :]
+    return np.array(
+        [
+            _correct(config, task, jnp.where(place < max(1, round(part * widest)), z, 0))[-1]
+            for part in config.curve_widths
+        ]
+    )
 
 
 def _correct(config: ConfigDict, task: Problem, z: jnp.ndarray) -> np.ndarray:
@@ -125,6 +141,7 @@ def _publish(
             lines, x_label="K", y_label="right photographs in the top K", title=scaling.capitalize()
         )
         pictures.append(Picture(f"top_{scaling.replace(' ', '_')}.svg", figures.to_svg(figure), "Mean over splits."))
+    pictures += _width_pictures(config, arrays)
     head = ("method", *arrays)
     blocks: list[Any] = [
         "Colours are a histogram of L*u*v* in 16 x 16 x 16 boxes, texture the first four DCT coefficients of 16 x 16 "
@@ -148,6 +165,25 @@ def _publish(
         sections=[Section("Right photographs in the top K", tuple(blocks))],
         credits=(photographs.credit,),
     )
+
+
+def _width_pictures(config: ConfigDict, arrays: dict[str, dict[str, np.ndarray]]) -> list[Picture]:
+    """Kernel RCA against its width, with what does not depend on it as level lines."""
+    pictures = []
+    for scaling, found in arrays.items():
+        if "by width" not in found:
+            continue
+        parts = np.array(config.curve_widths)
+        lines = [Curve(METHODS["kernel_rca"].title, parts, found["by width"].mean(axis=0))]
+        for name in ("pixels", *(each for each in config.methods if each.startswith("kernel_np_per"))):
+            lines.append(Curve(_title(name), parts, np.full(len(parts), found[name][:, -1].mean())))
+        figure = figures.curves(
+            lines, x_label="axes kept, as a part of rank S_g", y_label=f"right photographs in the top {config.k}",
+            title=f"Kernel RCA against its width: {scaling}", log_x=True,
+        )  # fmt: skip
+        note = "Mean over splits. Which method wins is decided by the rule for the width."
+        pictures.append(Picture(f"width_{scaling.replace(' ', '_')}.svg", figures.to_svg(figure), note))
+    return pictures
 
 
 if __name__ == "__main__":

@@ -33,12 +33,12 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     if config.data.root is None:
         raise ValueError("--config.data.root is missing: name the folder that holds LFW's images and pairs.txt.")
     listing, trials = lfw_protocol.trials(config)
-    kinds = [("main", config.crop, config.image_steps, lfw_protocol.fold_scores)]
-    kinds += [(*kind, lfw_protocol.best_scores) for kind in config.more_features]
-    folds, *more = (
-        _scored(workdir, listing, trials, name, tuple(crop), steps, partial(score, config))
-        for name, crop, steps, score in kinds
-    )
+    main = partial(lfw_protocol.features, listing, tuple(config.crop), config.image_steps, "main", mirrored=False)
+    folds = _scored(workdir, listing, trials, "main", main, partial(lfw_protocol.fold_scores, config))
+    more = []
+    for name, crop, steps in config.fused_features:
+        encode = partial(lfw_protocol.features, listing, tuple(crop), steps, name, mirrored=True)
+        more.append(_scored(workdir, listing, trials, name, encode, partial(lfw_protocol.best_scores, config)))
     together = [
         {"scores": np.stack([*fold["scores"], *(other[k]["scores"] for other in more)]), "is_same": fold["is_same"]}
         for k, fold in enumerate(folds)
@@ -54,12 +54,11 @@ def _scored(
     listing: Listing,
     trials: Sequence[Trial],
     name: str,
-    crop: tuple[int, int, int, int],
-    steps: tuple,
+    encode: Callable[[], np.ndarray],
     score: Callable[[np.ndarray, np.ndarray, Trial], np.ndarray],
 ) -> list[Mapping[str, np.ndarray]]:
     """The scores of every fold on one kind of features, a stage each; images are encoded when a stage needs them."""
-    encoded = cache(lambda: lfw_protocol.features(listing, crop, steps, name))
+    encoded = cache(encode)
 
     def fold(trial: Trial) -> dict[str, np.ndarray]:
         return {"scores": score(encoded(), listing.ids, trial), "is_same": trial.pairs.is_same}
@@ -119,8 +118,9 @@ def _publish(workdir: Workdir, config: ConfigDict, arrays: dict[str, np.ndarray]
             Section(
                 "What each step adds",
                 (
-                    "People of the test fold are in no part of the training. Moments is where EM starts; the last two "
-                    "rows scale whitened features to one length first.",
+                    "People of the test fold are in no part of the training. Moments is where EM starts. The "
+                    "length-normalised rows scale whitened features to one length first. The rows with mirror images "
+                    "take the mean of the features of a face and of its mirror image; the last adds their scores.",
                     Picture("roc.svg", figures.to_svg(figures.roc(lines, title="All folds")), "ROC of all test pairs."),
                     "Cllr asks what the ratios claim: raw they claim too much on real features; two numbers fitted on "
                     "the other folds mend that.",

@@ -1,11 +1,15 @@
 """The environment of every test: float64 available, silent rank promotion forbidden, one BLAS thread."""
 
+import gc
 import os
 import pathlib
+from collections.abc import Iterator
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("NPROC", "16")  # see jaxface.runtime.environment.widen_thread_pool
+# Compiling takes more of the suite than computing. LLVM's optimiser changes no result, for fast math is off.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 import jax
 import numpy as np
@@ -24,3 +28,16 @@ threadpoolctl.threadpool_limits(1, user_api="blas")
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20260711)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_programs_in_memory() -> Iterator[None]:
+    """Forgets compiled programs after a module once they are many.
+
+    Every program holds memory maps. The kernel allows a process 65,530 of them, and a whole suite compiles more.
+    """
+    yield
+    maps = pathlib.Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > 10_000:
+        jax.clear_caches()
+        gc.collect()

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.committees.splits import Split
+from experiments.committees.splits import Split, freedom
 from jaxface.core import prng
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.core.pytree import member
@@ -14,8 +14,8 @@ from jaxface.ensembles import POSTERIORS, choose, diagnose, fusion, lda_member, 
 
 def sizes(config: ConfigDict, split: Split) -> dict[str, np.ndarray]:
     """Accuracy `[settings, T]`, and errors and correlations `[settings]`, over M0 and M1, in one compilation."""
-    freedom = min(split.train.shape[0] - split.num_people, split.train.shape[1])
-    grid = [(round(a * freedom), max(1, round(b * freedom))) for a, b in config.size_parts]
+    most_axes = freedom(split, config.floor)
+    grid = [(round(a * most_axes), max(1, round(b * most_axes))) for a, b in config.size_parts]
     fixed, drawn = np.array(grid, np.int32).T
     most = np.full(len(grid), split.num_people - 1, np.int32)
     found = sweep(
@@ -40,10 +40,9 @@ def freedom_of_choice(config: ConfigDict, split: Split) -> dict[str, np.ndarray]
     With rho = 1 members differ most; when every member may choose among all candidates, all choose the same.
     """
     key = prng.stream(jax.random.key(config.seed), "choice")
-    freedom = min(split.train.shape[0] - split.num_people, split.train.shape[1])
     axes = sampling.feature_subspaces(
         prng.stream(key, "candidates"), (split.train**2).mean(axis=0), num_members=config.num_candidates,
-        num_fixed=0, num_random=max(2, round(config.candidate_part * freedom)), floor=config.floor,
+        num_fixed=0, num_random=max(2, round(config.candidate_part * freedom(split, config.floor))), floor=config.floor,
     )  # fmt: skip
     candidates, info = lda_member.fit(split.train, split.train_ids, axes, num_classes=split.num_people)
     raise_if_failed(info, "candidates")

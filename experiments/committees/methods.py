@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.committees.splits import Split
+from experiments.committees.splits import Split, freedom
 from jaxface.core import prng
 from jaxface.core.fitinfo import FitInfo, raise_if_failed
 from jaxface.ensembles import POSTERIORS, RULES, fusion, lda_member, log_posteriors, sampling, score_matrix
@@ -49,9 +49,9 @@ def errors(config: ConfigDict, split: Split, number: int) -> dict[str, np.ndarra
 def single(config: ConfigDict, split: Split) -> tuple[LdaMember, LdaMember, LdaMember]:
     """LDA after PCA to N - C; after the PCA that held-out images prefer; with the ridge that they prefer."""
     n, p = split.train.shape
-    freedom = min(n - split.num_people, p)
-    widths = np.unique(np.round(np.asarray(config.pca_widths) * freedom).astype(int).clip(1, freedom))
-    place = np.arange(freedom)
+    most_axes = min(n - split.num_people, p)
+    widths = np.unique(np.round(np.asarray(config.pca_widths) * most_axes).astype(int).clip(1, most_axes))
+    place = np.arange(most_axes)
     axes = np.where(place[None, :] < widths[:, None], place[None, :], -1)
     candidates, info = lda_member.fit(split.train, split.train_ids, axes, num_classes=split.num_people)
     raise_if_failed(info, "PCA and LDA")
@@ -72,9 +72,9 @@ def committees(config: ConfigDict, split: Split, key: jax.Array) -> Mapping[str,
 
     Two images of a person cannot be bagged: that committee is left out.
     """
-    n, p = split.train.shape
-    freedom = min(n - split.num_people, p)
-    fixed, drawn = (max(1, round(part * freedom)) for part in (config.fixed_part, config.random_part))
+    n = split.train.shape[0]
+    most_axes = freedom(split, config.floor)
+    fixed, drawn = (max(1, round(part * most_axes)) for part in (config.fixed_part, config.random_part))
     variances = (split.train**2).mean(axis=0)
     sizes = {"num_members": config.num_members, "num_fixed": fixed, "num_random": drawn}
     found = {}

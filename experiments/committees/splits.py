@@ -42,6 +42,13 @@ def random_splits(config: ConfigDict, x: jax.Array, ids: np.ndarray, num_train: 
         yield Split(y[train], ids[train], y[held_out], ids[held_out], y[probes], ids[probes], len(rows))
 
 
+def freedom(split: Split, floor: float) -> int:
+    """The most axes that a member can have: N - C, and no more than have a variance above the floor."""
+    n, p = split.train.shape
+    variances = np.asarray((split.train**2).mean(axis=0))
+    return min(n - split.num_people, p, int((variances > floor * variances.max()).sum()))
+
+
 def _by_person(ids: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """The chosen rows `[people, images]`, the same number of everybody."""
     rows = np.flatnonzero(chosen)

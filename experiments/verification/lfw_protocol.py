@@ -34,7 +34,8 @@ METHODS = (
     "length-normalised: moments",
     "length-normalised: full EM",
 )
-FUSED = "length-normalised: full EM, sum over all features"
+MIRRORED = "length-normalised: full EM, {} with mirror images"
+FUSED = "length-normalised: full EM, sum of the {} above"
 _BATCH = 1024  # images in memory as pixels
 
 
@@ -58,23 +59,31 @@ def trials(config: ConfigDict) -> tuple[Listing, list[Trial]]:
 
 
 def methods(config: ConfigDict) -> tuple[str, ...]:
-    """The methods on the main features, the best of them on others, and the sum of all those."""
-    if not config.more_features:
+    """The methods on the main features, the best of them on all kinds with mirror images, and the sum of those."""
+    if not config.fused_features:
         return METHODS
-    return (*METHODS, *(f"{METHODS[-1]}, {name}" for name, _, _ in config.more_features), FUSED)
+    more = tuple(MIRRORED.format(name) for name, _, _ in config.fused_features)
+    return (*METHODS, *more, FUSED.format(len(more)))
 
 
-def features(listing: Listing, crop: tuple[int, int, int, int], image_steps: tuple, what: str) -> np.ndarray:
-    """Encoded images `[n, d]` of the whole listing; pixels are read batch by batch."""
-    steps = pipeline.build(image_steps)
+def features(
+    listing: Listing, crop: tuple[int, int, int, int], image_steps: tuple, what: str, *, mirrored: bool
+) -> np.ndarray:
+    """Encoded images `[n, d]` of the whole listing; pixels are read batch by batch.
+
+    With `mirrored` the mean over an image and its mirror image: what a face looks like, whichever side was lit.
+    """
+    kinds = [pipeline.build(image_steps)]
+    if mirrored:
+        kinds.append(pipeline.build((("flip", {}), *image_steps)))
     starts = range(0, len(listing.files), _BATCH)
     parts = []
     for start in progress(starts, f"encoding images, {what}"):
         rows = np.arange(start, min(start + _BATCH, len(listing.files)))
         images = folders.read(listing, rows=rows, crop=crop).images
         padded = np.pad(images, [(0, _BATCH - len(rows)), (0, 0), (0, 0)])  # one program for every batch
-        encoded = pipeline.encode_batch(steps, jnp.asarray(padded), block_size=inputs.BLOCK)
-        parts.append(np.asarray(encoded)[: len(rows)])
+        encoded = [pipeline.encode_batch(steps, jnp.asarray(padded), block_size=inputs.BLOCK) for steps in kinds]
+        parts.append(np.mean(encoded, axis=0)[: len(rows)])
     return np.concatenate(parts)
 
 
@@ -172,8 +181,8 @@ def _cosines(first: jax.Array, second: jax.Array) -> jax.Array:
 def summary(config: ConfigDict, folds: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """Scores `[methods, pairs]`, truth and folds of all folds together; the fused score is the last."""
     scores = np.concatenate([fold["scores"] for fold in folds], axis=1)
-    if config.more_features:
-        fused = scores[len(METHODS) - 1 :].sum(axis=0)
+    if config.fused_features:
+        fused = scores[len(METHODS) :].sum(axis=0)
         scores = np.concatenate([scores, fused[None, :]])
     return {
         "scores": scores,

@@ -65,7 +65,8 @@ def leave_one_out(
 ) -> jax.Array:
     """Held-out log-likelihood `[p]` along `weights`, each person left out once: for fewer people than can be split.
 
-    Every fit starts at the prior's covariances and is centred on its own training mean.
+    Every fit starts at the prior's covariances and is centred on its own training mean. People are left out one after
+    the other: only one path is in memory.
     """
     checks.shapes(x=(x, "n d"), ids=(ids, "n"), weights=(weights, "p"))
     checks.at_least("num_identities", num_identities, 2, "one person must remain")
@@ -79,4 +80,4 @@ def leave_one_out(
         path, _ = fit_path(train, start, prior, weights, num_iters=num_iters)
         return jax.vmap(objectives.log_likelihood, in_axes=(0, None))(path, test)
 
-    return jax.vmap(without)(jnp.arange(num_identities)).sum(axis=0)
+    return jax.lax.map(without, jnp.arange(num_identities, dtype=ids.dtype)).sum(axis=0)

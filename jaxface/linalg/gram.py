@@ -5,6 +5,7 @@ not recompile. Any function of two row matrices serves as well, wrapped by `cust
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -84,6 +85,16 @@ def polynomial(*, degree: int, offset: jax.Array | float = 1.0) -> Polynomial:
 def custom(fn: Kernel) -> jax.tree_util.Partial:
     """Any function of `[n, d]` and `[m, d]` as a kernel; name it at module level so that jit can recognise it."""
     return jax.tree_util.Partial(fn)
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """The kernel itself, or a plain function made one by `custom`; what cannot be called is refused."""
+    if not callable(kernel):
+        raise ValueError(
+            "kernel must be one of jaxface.linalg.gram, such as gram.gaussian(bandwidth=2.0), or a function of two row "
+            f"matrices; got {checks.describe(kernel)}."
+        )
+    return custom(kernel) if jax.tree_util.all_leaves([kernel]) else kernel
 
 
 def center(k: jax.Array) -> jax.Array:

@@ -18,7 +18,7 @@ from jax.typing import ArrayLike
 
 from jaxface.core import fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import spectral
+from jaxface.linalg import gram, spectral
 from jaxface.linalg.gram import Kernel
 from jaxface.subspace import grouping, kernel_map, np_per
 from jaxface.subspace.kernel_map import KernelMap
@@ -33,7 +33,7 @@ def fit(
     RANK_DEFICIENT: use a smaller bandwidth, float64, or `fit_dependent`. Differentiable in the kernel and x.
     """
     grouping.check(x, groups, num_groups)
-    return _fit(kernel, x, groups, num_groups=num_groups, rkhs_orthonormal=rkhs_orthonormal)
+    return _fit(gram.as_kernel(kernel), x, groups, num_groups=num_groups, rkhs_orthonormal=rkhs_orthonormal)
 
 
 @partial(jax.jit, static_argnames=("num_groups", "rkhs_orthonormal"))
@@ -63,7 +63,7 @@ def fit_dependent(
     rounding; the default is `np_per.default_rtol`.
     """
     n, _ = grouping.check(x, groups, num_groups)
-    x, groups = jnp.asarray(x), np.asarray(groups)
+    kernel, x, groups = gram.as_kernel(kernel), jnp.asarray(x), np.asarray(groups)
     k = kernel(x, x)
     rtol = np_per.default_rtol(n, k.dtype) if rtol is None else rtol
     find = _orthonormal_in_features if rkhs_orthonormal else np_per.null_directions

@@ -18,7 +18,7 @@ from jax.typing import ArrayLike
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params
-from jaxface.linalg import distances, nullspace, psd, scatter
+from jaxface.linalg import distances, gram, nullspace, psd, scatter
 from jaxface.linalg.gram import Kernel
 from jaxface.subspace import grouping, kernel_map, rca
 from jaxface.subspace.kernel_map import KernelMap
@@ -46,7 +46,7 @@ def fit(
     """`rca.fit` on the rows of `kernel(x, x)`, x `[n, d]` with groups `[n]`; settings and report are those of there."""
     n, _ = grouping.check(x, groups, num_groups)
     width = rca.checked_width(n, n, num_groups, pca_components, ridge)
-    return _fit(kernel, x, groups, ridge, num_groups=num_groups, pca_components=width)
+    return _fit(gram.as_kernel(kernel), x, groups, ridge, num_groups=num_groups, pca_components=width)
 
 
 @partial(jax.jit, static_argnames=("num_groups", "pca_components"))
@@ -76,7 +76,7 @@ def fit_ridge(
     """
     grouping.check(x, groups, num_groups)
     checks.positive("ridge", ridge)
-    return _fit_ridge(kernel, x, groups, ridge, num_groups=num_groups)
+    return _fit_ridge(gram.as_kernel(kernel), x, groups, ridge, num_groups=num_groups)
 
 
 @partial(jax.jit, static_argnames="num_groups")
@@ -102,7 +102,7 @@ def fit_metric(
     """Tsang's metric for x `[n, d]` with groups `[n]`; K may have any rank. `e` and derivatives as in `fit_ridge`."""
     grouping.check(x, groups, num_groups)
     checks.positive("ridge", ridge)
-    return _fit_metric(kernel, x, groups, ridge, num_groups=num_groups)
+    return _fit_metric(gram.as_kernel(kernel), x, groups, ridge, num_groups=num_groups)
 
 
 @partial(jax.jit, static_argnames="num_groups")

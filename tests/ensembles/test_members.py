@@ -9,7 +9,7 @@ from jaxface.ensembles.members import map_members
 from jaxface.joint_bayes import collect, fit, init, llr_matrix
 from jaxface.joint_bayes.llr import diagonalize
 from jaxface.linalg import nullspace, scatter
-from jaxface.subspace import pca
+from jaxface.subspace import np_per, pca
 from jaxface.subspace.linear_map import LinearMap, transform
 from tests.ensembles import draws
 from tests.tolerances import assert_close, largest_angle
@@ -27,6 +27,11 @@ def null_space_lda(rows, x, labels):
     within = scatter.within_factor(bag, people, num_classes=4)
     complement = nullspace.svd_complement(within, scatter.total_factor(bag), width=3)
     return LinearMap(mean=bag.mean(axis=0), basis=complement.basis)
+
+
+def weak_labels(rows, x, labels):
+    """NP-PER whose groups are the people of the bag."""
+    return np_per.fit(x[rows], labels[rows], num_groups=4)
 
 
 def joint_bayes(weight, x, ids):
@@ -52,10 +57,22 @@ def test_any_fit_over_draws_equals_a_loop(rng):
 @pytest.mark.parametrize("block_size", [1, 2, 3])
 def test_unchanged_by_block_size(block_size, rng):
     x, labels, rows = bags(rng)
-    for fit_one, data in ((eigenfaces, (x,)), (null_space_lda, (x, labels))):
+    for fit_one, data in ((eigenfaces, (x,)), (null_space_lda, (x, labels)), (weak_labels, (x, labels))):
         assert_close(
             fit_members(fit_one, rows, *data, block_size=block_size), fit_members(fit_one, rows, *data), factor=0.01
         )
+
+
+def test_np_per_of_people_is_null_space_lda_member_by_member(rng):
+    x, labels, rows = bags(rng)
+    found, info = fit_members(weak_labels, rows, x, labels)
+    expected = fit_members(null_space_lda, rows, x, labels)
+    assert np.asarray(info.rank).tolist() == [3] * 5
+    for one in range(5):
+        assert largest_angle(found.basis[one], expected.basis[one]) < 1e-8
+        alone, _ = np_per.fit(x[np.asarray(rows[one])], labels[np.asarray(rows[one])], num_groups=4)
+        assert_close(found.mean[one], alone.mean)
+        assert largest_angle(found.basis[one], alone.basis) < 1e-8
 
 
 def test_blocks_of_keys_and_pytrees():

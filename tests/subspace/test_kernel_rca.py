@@ -141,3 +141,13 @@ def test_messages(fit, settings, message, rng):
 def test_every_group_of_one_image(fit, rng):
     with pytest.raises(ValueError, match="groups of one image alone teach nothing"):
         fit(gram.linear(), rng.normal(size=(5, 40)), np.arange(5), num_groups=5, ridge=0.1)
+    with pytest.raises(ValueError, match="kernel must be one of jaxface.linalg.gram, .* got None"):
+        fit(None, *draws.grouped(rng), num_groups=5, ridge=0.1)
+
+
+def test_a_plain_function_is_a_kernel(rng):
+    x, groups = draws.grouped(rng)
+    plain, _ = kernel_rca.fit_metric(lambda a, b: a @ b.T, x, groups, num_groups=5, ridge=0.1)
+    linear, _ = kernel_rca.fit_metric(gram.linear(), x, groups, num_groups=5, ridge=0.1)
+    distances = [kernel_rca.squared_distance_matrix(metric, x, x) for metric in (plain, linear)]
+    assert_close(*distances)
