@@ -112,7 +112,8 @@ def _publish(workdir: Workdir, config: ConfigDict, arrays: dict[str, np.ndarray]
     publish(
         workdir,
         title="Labeled Faces in the Wild, unrestricted",
-        lead=f"View {config.view}, no outside data; features {config.image_steps}, {config.num_components} dimensions.",
+        lead=f"View {config.view}, no outside data; features: {', '.join(name for name, _ in config.image_steps)}, "
+        f"{config.num_components} dimensions.",
         headline=table,
         sections=[
             Section(
