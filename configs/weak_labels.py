@@ -2,8 +2,10 @@
 
     python -m experiments.weak_labels --config=configs/weak_labels.py --workdir=runs/weak_labels
 
-ORL with local 5 x 5 normalisation. `:raw` takes the pixels as they are. `:yale` and `:yaleb` take the usual MATLAB
-files: `--config.data.root=Yale_64x64.mat`.
+ORL with local 5 x 5 normalisation; about 5 minutes on two cores. Expected errors with groups of 2: NP-PER 19.9 %, RCA
+after PCA 28.9 %, RCA with a ridge 19.6 %, each +- 0.5. `:raw` takes the pixels as they are (4.5, 3.4 and 4.5 %).
+`:yale` and `:yaleb` take the usual MATLAB files: `--config.data.root=Yale_64x64.mat` (Yale, groups of 3: 20.4, 34.2 and
+20.3 %; about 5 minutes).
 """
 
 from ml_collections import ConfigDict
