@@ -21,6 +21,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.colour_steps = (("rgb_to_luv", {}), ("luv_histogram", {"num_bins": 16}))
     config.texture_steps = (("to_gray", {}), ("block_dct", {"grid": (16, 16), "num_coefficients": 4}))
     config.scalings = ("rooted and balanced", "balanced", "plain")
+    config.per_class = 15  # photographs of each class in the database, and as many queries
     config.k = 15
     config.group_size = 5
     config.num_splits = 20
@@ -35,4 +36,25 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.widths = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # PCA axes, as parts of rank S_g
     config.ridges = (0.001, 0.01, 0.1, 1.0)  # in units of the mean eigenvalue
     config.bandwidths = (0.35, 0.5, 0.7, 1.0, 1.4)  # in units of the median distance
-    return common.variant(config, variant, {})
+    return common.variant(config, variant, {"smoke": _smoke, "many": _many})
+
+
+def _smoke(config: ConfigDict) -> None:
+    config.data.options.size = (32, 32)
+    config.colour_steps = (("rgb_to_luv", {}), ("luv_histogram", {"num_bins": 4}))
+    config.texture_steps = (("to_gray", {}), ("block_dct", {"grid": (4, 4), "num_coefficients": 4}))
+    config.scalings = ("rooted and balanced",)
+    config.per_class = 6
+    config.k = 6
+    config.group_size = 2
+    config.num_splits = 2
+    config.num_folds = 2
+    config.methods = ("np_per", "kernel_rca", "kernel_np_per")
+    config.widths = (0.3, 0.7)
+    config.bandwidths = (0.7, 1.4)
+    config.curve_widths = (0.3, 1.0)
+
+
+def _many(config: ConfigDict) -> None:
+    """Nine groups of each class instead of three."""
+    config.per_class = 45

@@ -2,8 +2,8 @@
 
     python -m experiments.retrieve --config=configs/retrieve.py --config.data.root=PHOTOS --workdir=runs/retrieve
 
-Half of each class is the database, in which small groups are known to belong together; the other half asks. Reported
-is how many of the K nearest photographs are of the query's class, in the mean.
+Of each class so many photographs are the database, in which small groups are known to belong together, and as many
+others ask. Reported is how many of the K nearest photographs are of the query's class, in the mean.
 """
 
 from functools import partial
@@ -43,6 +43,8 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     for name in config.methods:
         checks.one_of("config.methods", name, METHODS)
     photographs = inputs.load_faces(config.data)
+    fewest = int(np.bincount(photographs.ids).min())
+    checks.at_most("config.per_class", config.per_class, (fewest - 1) // 2, f"the smallest class has {fewest} photographs")
     arrays = {
         scaling: workdir.stage(scaling.replace(" ", "-"), partial(hits, config, photographs, scaling))
         for scaling in config.scalings
@@ -70,14 +72,20 @@ def features(config: ConfigDict, images: np.ndarray, scaling: str) -> jnp.ndarra
 def hits(config: ConfigDict, photographs: LabelledImages, scaling: str) -> dict[str, np.ndarray]:
     """Mean number `[splits, k]` of right photographs in the top 1 to k, for every method on the same splits."""
     x = features(config, photographs.images, scaling)
-    half = np.bincount(photographs.ids).min() // 2
     parts = splits.k_shot(
-        photographs.ids, num_train=half, rng=np.random.default_rng(config.seed), num_splits=config.num_splits
+        photographs.ids,
+        num_train=2 * config.per_class,
+        rng=np.random.default_rng(config.seed),
+        num_splits=config.num_splits,
     )
+    rng = np.random.default_rng((config.seed, 1))
     settings: dict[str, Any] = {}
     found: dict[str, list[np.ndarray]] = {name: [] for name in ("pixels", *config.methods)}
     for number, part in enumerate(progress(parts, scaling)):
-        task = draws.problem_of(x, photographs.ids, np.flatnonzero(part == 0), np.flatnonzero(part == 1))
+        rows = np.flatnonzero(part == 0)
+        by_class = rows[np.argsort(photographs.ids[rows], kind="stable")].reshape(-1, 2 * config.per_class)
+        database, queries = np.split(rng.permuted(by_class, axis=1), 2, axis=1)
+        task = draws.problem_of(x, photographs.ids, np.sort(database.ravel()), np.sort(queries.ravel()))
         grouping = draws.random_draws(config, task, config.group_size, seed=number)
         found["pixels"].append(_correct(config, task, x))
         for name in config.methods:
@@ -159,8 +167,9 @@ def _publish(
     publish(
         workdir,
         title="Retrieval after learning from groups",
-        lead=f"{len(photographs.names)} classes, {len(photographs.ids)} photographs, groups of {config.group_size}; "
-        f"{config.num_splits} random halves, intervals widened for the photographs that halves share.",
+        lead=f"{len(photographs.names)} classes, {config.per_class} photographs of each in the database in groups of "
+        f"{config.group_size}, as many queries; {config.num_splits} random splits, intervals widened for the "
+        "photographs that splits share.",
         headline=Table(head, rows, f"Right photographs among the nearest {config.k}"),
         sections=[Section("Right photographs in the top K", tuple(blocks))],
         credits=(photographs.credit,),
