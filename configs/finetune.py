@@ -2,8 +2,8 @@
 
     python -m experiments.finetune --config=configs/finetune.py --workdir=runs/finetune
 
-The study of `configs/verify.py` with 10 target people to train on; about a minute on two cores. Expected EER: 14.7 % as EM
-leaves it, 18.4 % fine-tuned to the last step, 15.1 % when held-out people choose the step, each +- 1.
+The study of `configs/verify.py` with 10 target people to train on; about a minute on two cores. Expected EER: 14.7 % as
+EM leaves it, 18.4 % fine-tuned to the last step, 15.1 % when held-out people choose the step, each +- 1.
 """
 
 from ml_collections import ConfigDict
