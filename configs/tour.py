@@ -9,7 +9,7 @@ person; EER 15.7 % for Joint Bayes with transfer under another camera.
 
 from ml_collections import ConfigDict
 
-from configs import common
+from configs import common, hallucinate, super_vector
 
 
 def get_config(variant: str | None = None) -> ConfigDict:
@@ -75,11 +75,43 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.committees.bag_ridge = 0.1
     config.committees.block_size = 25
 
+    config.feature_maps = ConfigDict()
+    config.feature_maps.seed = 0
+    config.feature_maps.size = (22, 18)  # pixels
+    config.feature_maps.estimates = ConfigDict()
+    config.feature_maps.estimates.num_images = 100
+    config.feature_maps.estimates.num_draws = 3
+    config.feature_maps.estimates.sizes = (64, 256, 512, 1024, 2048)
+    config.feature_maps.estimates.small_dim = 16
+    config.feature_maps.inverse = ConfigDict()
+    config.feature_maps.inverse.num_images = 5
+    config.feature_maps.inverse.expansions = (5,)
+    config.feature_maps.inverse.ratios = (0.2, 0.3, 0.38, 0.5, 0.6, 0.75, 1.0, 1.25, 1.5)
+    config.feature_maps.inverse.shown = (0.38, 0.5, 0.75, 1.0, 1.5)
+
+    config.gallery = ConfigDict()
+    config.gallery.seed = 0
+    config.gallery.visible = (14, 30, 0, 46)  # top, bottom, left and right of what is seen: a band with the eyes
+    config.gallery.max_images = 10  # of a person
+    config.gallery.num_folds = 4  # of people, one of which is tested
+    config.gallery.num_tests = 1
+    config.gallery.tuning_part = 0.2
+    config.gallery.methods = ("pca", "dw_ksvd", "fastfood_5x", "ridge")
+    config.gallery.settings = hallucinate.settings(num_atoms=100, sparsity=6, num_iters=4)
+
+    config.super_vectors = super_vector.vectors()
+    config.super_vectors.seed = 0
+    config.super_vectors.descriptors.stride = 4
+    config.super_vectors.num_train = (2,)
+    config.super_vectors.num_splits = 2
+    config.super_vectors.num_axes = 48
+
     return common.variant(config, variant, {"smoke": _smoke})
 
 
 def _smoke(config: ConfigDict) -> None:
     config.data.options.size = (28, 23)
+    super_vector.small(config.super_vectors)
     config.pixels.num_splits = 2
     config.pixels.pipelines = {
         "raw pixels": (("resize", {"height": 28, "width": 23, "method": "area"}),),
@@ -103,3 +135,16 @@ def _smoke(config: ConfigDict) -> None:
     config.committees.num_splits = 2
     config.committees.num_members = 4
     config.committees.ridges = (0.1,)
+    config.gallery.visible = (7, 15, 0, 23)
+    config.gallery.methods = ("fastfood_5x", "ridge")
+    config.gallery.settings = hallucinate.settings(num_atoms=30, sparsity=3, num_iters=1)
+    config.gallery.settings.ridge.ridge = (0.03, 0.1)
+    config.feature_maps.size = (8, 8)
+    config.feature_maps.estimates.num_images = 20
+    config.feature_maps.estimates.num_draws = 2
+    config.feature_maps.estimates.sizes = (32, 128)
+    config.feature_maps.estimates.small_dim = 4
+    config.feature_maps.inverse.num_images = 2
+    config.feature_maps.inverse.expansions = (2,)
+    config.feature_maps.inverse.ratios = (0.3, 1.0)
+    config.feature_maps.inverse.shown = (1.0,)

@@ -50,11 +50,13 @@ def qr_complement(inner: jax.Array, outer: jax.Array) -> Complement:
     chex.assert_equal(inner.shape[1], outer.shape[1])
     rows = jnp.concatenate([inner, outer])
     chex.assert_axis_dimension_gteq(rows.T, 0, rows.shape[0])
-    q, r = jnp.linalg.qr(jax.lax.stop_gradient(rows).T)
-    pivots = jnp.abs(jnp.diagonal(r))
-    independent = pivots.min() > default_rtol(r) * pivots.max()
+    reflectors, scales = jnp.linalg.qr(jax.lax.stop_gradient(rows).T, mode="raw")
+    pivots = jnp.abs(jnp.diagonal(reflectors))
+    independent = pivots.min() > default_rtol(reflectors[:, : len(rows)]) * pivots.max()
+    # Only the last b columns of Q are formed, from the product of reflectors.
     width = outer.shape[0]
-    basis = spectral.fix_signs(q[:, q.shape[1] - width :])
+    last = jnp.eye(rows.shape[1], width, k=-inner.shape[0], dtype=rows.dtype)
+    basis = spectral.fix_signs(jax.lax.linalg.ormqr(reflectors.T, scales, last))
     return Complement(basis, jnp.asarray(width, jnp.int32), independent)
 
 
