@@ -44,7 +44,9 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         checks.one_of("config.methods", name, METHODS)
     photographs = inputs.load_faces(config.data)
     fewest = int(np.bincount(photographs.ids).min())
-    checks.at_most("config.per_class", config.per_class, (fewest - 1) // 2, f"the smallest class has {fewest} photographs")
+    checks.at_most(
+        "config.per_class", config.per_class, (fewest - 1) // 2, f"the smallest class has {fewest} photographs"
+    )
     arrays = {
         scaling: workdir.stage(scaling.replace(" ", "-"), partial(hits, config, photographs, scaling))
         for scaling in config.scalings
@@ -190,7 +192,7 @@ def _width_pictures(config: ConfigDict, arrays: dict[str, dict[str, np.ndarray]]
             lines, x_label="axes kept, as a part of rank S_g", y_label=f"right photographs in the top {config.k}",
             title=f"Kernel RCA against its width: {scaling}", log_x=True,
         )  # fmt: skip
-        note = "Mean over splits. Which method wins is decided by the rule for the width."
+        note = "Mean over splits. The others do not depend on a width."
         pictures.append(Picture(f"width_{scaling.replace(' ', '_')}.svg", figures.to_svg(figure), note))
     return pictures
 

@@ -38,7 +38,7 @@ def test_colours_are_found_and_the_report_shows_who_finds_them(photographs, tmp_
     assert all(4 < value <= 6 for value in found.values())  # by chance 2
     page = (tmp_path / "run" / "report.html").read_text()
     assert "Kernel NP-PER minus kernel RCA" in page
-    assert "Which method wins is decided by the rule for the width" in page
+    assert "The others do not depend on a width" in page
 
 
 def test_database_and_queries_share_no_photograph(photographs, monkeypatch, tmp_path):
