@@ -2,9 +2,9 @@
 
     python -m experiments.retrieve --config=configs/retrieve.py --config.data.root=PHOTOS --workdir=runs/retrieve
 
-PHOTOS holds one folder of colour photographs a class, for example Corel-1k; about 3 minutes on two cores. Expected there,
-right photographs in the top 15 with rooted and balanced features: kernel NP-PER 7.7, kernel RCA 6.9, each +- 0.2; with
-`:many`, nine groups a class instead of three, 6.9 and 7.5.
+PHOTOS holds one folder of colour photographs a class, for example Corel-1k; about 3 minutes on two cores. Expected
+there, right photographs in the top 15 with rooted and balanced features: kernel NP-PER 7.7, kernel RCA 6.9, each
++- 0.2; with `:many`, nine groups a class instead of three, 6.9 and 7.5.
 """
 
 from ml_collections import ConfigDict
