@@ -23,10 +23,13 @@ kernel, S must give rows of lengths chi(d) / sigma, blocks are stacked verticall
 |V x| <= pi / 2, not |x| <= pi / 2.
 """
 
+from collections.abc import Callable
+
 from jaxface.features import dekernelize, fastfood, forms, kitchen_sinks, orthogonal, sorf, spectra
 from jaxface.features.bandwidth import choose_bandwidth, median_distance
 from jaxface.features.dekernelize import Validity, invert, invert_matrix
 from jaxface.features.maps import (
+    FeatureMap,
     dense_matrix,
     feature_matrix,
     gram_matrix,
@@ -37,7 +40,7 @@ from jaxface.features.maps import (
     transpose,
 )
 
-MAPS = {
+MAPS: dict[str, Callable[..., FeatureMap]] = {
     "kitchen_sinks": kitchen_sinks.init,
     "orthogonal": orthogonal.init,
     "fastfood": fastfood.init,
@@ -48,6 +51,7 @@ FORMS = {"cos_sin": forms.cos_sin, "sin": forms.sin, "complex": forms.complex}
 __all__ = [
     "FORMS",
     "MAPS",
+    "FeatureMap",
     "Validity",
     "choose_bandwidth",
     "dekernelize",

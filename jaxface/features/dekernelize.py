@@ -198,7 +198,7 @@ def _damped(
 
         move = krylov.conjugate_gradient(product, pull(at_x)[0], tol=1e-3, num_iters=inner_iters).x
         after = objective(x - move)
-        is_lower = after < value
+        is_lower = after <= value * (1 + 64 * _eps(x))  # at the minimum a rise is rounding
         is_settled = jnp.linalg.norm(move) <= tol * jnp.linalg.norm(x)
         x, value = jnp.where(is_lower, x - move, x), jnp.where(is_lower, after, value)
         return step + 1, x, value, jnp.where(is_lower, damping / 10, damping * 10), is_settled

@@ -3,6 +3,7 @@
 d f numbers and d f multiplications a vector: what the other maps approximate, and the faster one for small d.
 """
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -67,6 +68,12 @@ def init(
 ) -> KitchenSinks:
     """Draws f independent frequencies; the first rows are the same whatever f."""
     bandwidth = checked_init(key, input_dim=input_dim, num_features=num_features, bandwidth=bandwidth, dtype=dtype)
-    z = jax.random.normal(prng.stream(key, "directions"), (num_features, input_dim), bandwidth.dtype)
-    scale = spectrum(prng.stream(key, "lengths"), num_features, input_dim, bandwidth.dtype)
-    return KitchenSinks(frequencies=scale * z / bandwidth)
+    rows = _rows(key, num=num_features, size=input_dim, spectrum=spectrum, dtype=bandwidth.dtype)
+    return KitchenSinks(frequencies=rows / bandwidth)
+
+
+@partial(jax.jit, static_argnames=("num", "size", "spectrum", "dtype"))
+def _rows(key: jax.Array, *, num: int, size: int, spectrum: Spectrum, dtype: Any) -> jax.Array:
+    """`t z` `[f, d]`."""
+    z = jax.random.normal(prng.stream(key, "directions"), (num, size), dtype)
+    return spectrum(prng.stream(key, "lengths"), num, size, dtype) * z

@@ -38,13 +38,19 @@ def init(
 ) -> KitchenSinks:
     """Draws blocks of d orthogonal rows, and as lengths those of a rotation-invariant spectrum; the last is cut."""
     bandwidth = checked_init(key, input_dim=input_dim, num_features=num_features, bandwidth=bandwidth, dtype=dtype)
-    keys = prng.member_keys(key, num_blocks(num_features, input_dim))
-    rows = jax.vmap(partial(_block, size=input_dim, spectrum=spectrum, dtype=bandwidth.dtype))(keys)
+    rows = _blocks(
+        key, num=num_blocks(num_features, input_dim), size=input_dim, spectrum=spectrum, dtype=bandwidth.dtype
+    )
     return KitchenSinks(frequencies=rows.reshape(-1, input_dim)[:num_features] / bandwidth)
 
 
-def _block(key: jax.Array, *, size: int, spectrum: Spectrum, dtype: Any) -> jax.Array:
-    """`diag(lengths) Q` `[d, d]` with Q uniform on the orthogonal group: signs make the QR factor so."""
-    q, r = jnp.linalg.qr(jax.random.normal(prng.stream(key, "directions"), (size, size), dtype))
-    q = q * jnp.where(jnp.diagonal(r) < 0, -1, 1).astype(dtype)[None, :]
-    return spectra.row_lengths(prng.stream(key, "lengths"), size, size, spectrum, dtype)[:, None] * q
+@partial(jax.jit, static_argnames=("num", "size", "spectrum", "dtype"))
+def _blocks(key: jax.Array, *, num: int, size: int, spectrum: Spectrum, dtype: Any) -> jax.Array:
+    """`diag(lengths) Q` `[c, d, d]` with Q uniform on the orthogonal group: signs make the QR factor so."""
+
+    def block(key: jax.Array) -> jax.Array:
+        q, r = jnp.linalg.qr(jax.random.normal(prng.stream(key, "directions"), (size, size), dtype))
+        q = q * jnp.where(jnp.diagonal(r) < 0, -1, 1).astype(dtype)[None, :]
+        return spectra.row_lengths(prng.stream(key, "lengths"), size, size, spectrum, dtype)[:, None] * q
+
+    return jax.vmap(block)(prng.member_keys(key, num))

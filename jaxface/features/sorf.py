@@ -75,12 +75,16 @@ def init(
     """Draws a map of a rotation-invariant spectrum; its first blocks are the same whatever f."""
     bandwidth = checked_init(key, input_dim=input_dim, num_features=num_features, bandwidth=bandwidth, dtype=dtype)
     size = hadamard.next_power_of_two(input_dim)
-    keys = prng.member_keys(key, num_blocks(num_features, size))
-    signs, scale = jax.vmap(partial(_block, size=size, spectrum=spectrum, dtype=bandwidth.dtype), out_axes=(1, 0))(keys)
+    signs, scale = _blocks(key, num=num_blocks(num_features, size), size=size, spectrum=spectrum, dtype=bandwidth.dtype)
     return Sorf(signs=signs, scale=scale / (bandwidth * size), input_dim=input_dim, num_features=num_features)
 
 
-def _block(key: jax.Array, *, size: int, spectrum: Spectrum, dtype: Any) -> tuple[jax.Array, jax.Array]:
-    """Signs `[3, D]` and the scales t `[D]`."""
-    signs = jax.random.rademacher(prng.stream(key, "signs"), (3, size), dtype)
-    return signs, spectra.rotation_invariant(prng.stream(key, "lengths"), size, size, spectrum, dtype)
+@partial(jax.jit, static_argnames=("num", "size", "spectrum", "dtype"))
+def _blocks(key: jax.Array, *, num: int, size: int, spectrum: Spectrum, dtype: Any) -> tuple[jax.Array, jax.Array]:
+    """Signs `[3, c, D]` and the scales t `[c, D]`."""
+
+    def block(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        signs = jax.random.rademacher(prng.stream(key, "signs"), (3, size), dtype)
+        return signs, spectra.rotation_invariant(prng.stream(key, "lengths"), size, size, spectrum, dtype)
+
+    return jax.vmap(block, out_axes=(1, 0))(prng.member_keys(key, num))

@@ -5,6 +5,7 @@ and `[num, dim]` where each coordinate has its own scale. Maps with orthogonal o
 kind: they draw lengths, for their directions are uniform.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,10 +22,12 @@ def gaussian(key: jax.Array, num: int, dim: int, dtype: Any) -> jax.Array:  # no
     return jnp.ones((num, 1), dtype)
 
 
+@functools.lru_cache(maxsize=64)
 def matern(*, nu: float) -> Spectrum:
     """`k = 2^(1-nu) / Gamma(nu) r^nu K_nu(r)`, `r = sqrt(2 nu) |x - y| / s`: `t^2 = 2 nu / chi^2(2 nu)`.
 
-    Smoothness 1/2 is `exp(-|x - y| / s)`, 3/2 is `(1 + r) exp(-r)`; as nu grows it becomes the Gaussian.
+    Smoothness 1/2 is `exp(-|x - y| / s)`, 3/2 is `(1 + r) exp(-r)`; as nu grows it becomes the Gaussian. The same nu
+    gives the same function, by which `jit` knows a program.
     """
     checks.positive("nu", nu)
 

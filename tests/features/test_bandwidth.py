@@ -45,7 +45,7 @@ def test_pairs_need_half_the_bandwidth_of_the_sine(rng):
 
 @pytest.mark.parametrize(("quantile", "factor"), [(0.99, 1.64), (0.999, 2.09)])
 def test_it_is_the_quantile_of_a_normal_for_vectors_of_one_length(quantile, factor, rng):
-    x = rng.normal(size=(50, 32))
+    x = rng.normal(size=(200, 32))
     x *= 3 / np.linalg.norm(x, axis=1)[:, None]
-    chosen = choose_bandwidth(jax.random.key(0), x, init=MAPS["fastfood"], num_features=2048, quantile=quantile)
+    chosen = choose_bandwidth(jax.random.key(0), x, init=MAPS["fastfood"], num_features=320, quantile=quantile)
     np.testing.assert_allclose(chosen, factor * 3, rtol=0.03)

@@ -4,17 +4,17 @@ The z-scores of one seed are fixed numbers; 4.5 is far beyond chance for all of 
 """
 
 import dataclasses
-import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxface.features import MAPS, forms, maps, spectra
+from jaxface.features import forms, maps, spectra
+from tests.features.draws import NUM_DRAWS, SQUARE, a_map, many
 from tests.reference import features_reference as reference
 
-DRAWS, DIM, FEATURES, BANDWIDTH = 3000, 6, 12, 1.3
+DIM, FEATURES, BANDWIDTH = 11, 12, 1.3  # padded to 16, and the block is cut
 SPECTRA = {
     "gaussian": (spectra.gaussian, reference.gaussian_kernel),
     "matern 1/2": (spectra.matern(nu=0.5), reference.matern_kernel(0.5)),
@@ -34,20 +34,22 @@ def vectors():
     return [(x, rng.normal(size=DIM) / 3), (x, x + 1.2 * np.eye(DIM)[2]), (x, x)]
 
 
-@functools.partial(jax.jit, static_argnames=("kind", "spectrum"))
-def estimates(keys, x, y, *, kind, spectrum):
+def drawn(kind, spectrum=spectra.gaussian):
+    return many(kind, spectrum, input_dim=DIM, num_features=FEATURES, bandwidth=BANDWIDTH)
+
+
+@jax.jit
+def estimates(params, x, y):
     """One estimate of each form a draw, from one projection."""
 
-    def of_draw(key):
-        map_key, phase_key = jax.random.split(key)
-        params = MAPS[kind](map_key, input_dim=DIM, num_features=FEATURES, bandwidth=BANDWIDTH, spectrum=spectrum)
-        phase = forms.random_phase(phase_key, num_features=FEATURES)
+    def of_draw(params, key):
+        phase = forms.random_phase(key, num_features=FEATURES)
         u, v = maps.project(params, x), maps.project(params, y)
         found = {form.__name__: form(u) @ form(v) for form in (forms.cos_sin, forms.sin)}
         complex_product = jnp.vdot(forms.complex(u), forms.complex(v))
         return found | {"complex": complex_product.real, "random_phase": phase(u) @ phase(v)}
 
-    return jax.vmap(of_draw)(keys)
+    return jax.vmap(of_draw)(params, jax.random.split(jax.random.key(2), NUM_DRAWS))
 
 
 def z_score(values, expected):
@@ -58,9 +60,9 @@ def z_score(values, expected):
 @pytest.mark.parametrize(("kind", "name"), PAIRS)
 def test_every_form_is_unbiased_for_its_own_kernel(kind, name):
     spectrum, kernel = SPECTRA[name]
-    keys = jax.random.split(jax.random.key(1), DRAWS)
+    params = drawn(kind, spectrum)
     for x, y in vectors():
-        found = estimates(keys, x, y, kind=kind, spectrum=spectrum)
+        found = estimates(params, x, y)
         full, sine = kernel(x - y, BANDWIDTH), reference.sine_kernel(kernel, x, y, BANDWIDTH)
         for form, values in found.items():
             assert abs(z_score(values, sine if form == "sin" else full)) < 4.5, form
@@ -68,9 +70,7 @@ def test_every_form_is_unbiased_for_its_own_kernel(kind, name):
 
 def test_sine_alone_is_far_from_the_gaussian():
     x, y = vectors()[0]
-    values = estimates(jax.random.split(jax.random.key(1), DRAWS), x, y, kind="fastfood", spectrum=spectra.gaussian)[
-        "sin"
-    ]
+    values = estimates(drawn("fastfood"), x, y)["sin"]
     expected = reference.gaussian_sine_kernel(x, y, BANDWIDTH)
     np.testing.assert_allclose(expected, reference.sine_kernel(reference.gaussian_kernel, x, y, BANDWIDTH), rtol=1e-12)
     assert abs(z_score(values, expected)) < 4.5
@@ -79,24 +79,18 @@ def test_sine_alone_is_far_from_the_gaussian():
 
 def test_sorf_is_near_the_kernel_of_a_sphere_and_has_a_bias():
     x, y = vectors()[0]
-    values = estimates(jax.random.split(jax.random.key(1), DRAWS), x, y, kind="sorf", spectrum=spectra.gaussian)
-    gaussian, sphere = (k(x - y, BANDWIDTH) for k in (reference.gaussian_kernel, reference.sphere_kernel(8)))
+    values = estimates(drawn("sorf"), x, y)
+    gaussian, sphere = (k(x - y, BANDWIDTH) for k in (reference.gaussian_kernel, reference.sphere_kernel(16)))
     mean = np.mean(values["cos_sin"])
     assert abs(mean - sphere) < 0.02
     assert abs(mean - gaussian) < 0.03
 
 
-@functools.partial(jax.jit, static_argnames=("kind", "with_lengths"))
-def variance_ratio(keys, delta, *, kind, with_lengths=True):
+@jax.jit
+def variance_ratio(params, delta):
     """Variance of the cos_sin estimate for f = d = 16 over the one of independent frequencies, t = |delta| = 1.2."""
-
-    def estimate(key):
-        params = MAPS[kind](key, input_dim=16, num_features=16, bandwidth=1.0)
-        if not with_lengths:  # S = I
-            params = dataclasses.replace(params, scale=jnp.full((1, 16), 16**-0.5))
-        return jnp.cos(maps.project(params, delta)).mean()
-
-    return jax.vmap(estimate)(keys).var() * 2 * 16 / (1 - jnp.exp(-(delta @ delta))) ** 2
+    found = jax.vmap(lambda one: jnp.cos(maps.project(one, delta)).mean())(params)
+    return found.var() * 2 * 16 / (1 - jnp.exp(-(delta @ delta))) ** 2
 
 
 @pytest.mark.parametrize(
@@ -108,27 +102,26 @@ def variance_ratio(keys, delta, *, kind, with_lengths=True):
     ],
 )
 def test_variance_beside_independent_frequencies(kind, dense, axis):
-    keys = jax.random.split(jax.random.key(2), 4000)
-    spread = np.random.default_rng(0).normal(size=16)
-    assert dense[0] < variance_ratio(keys, 1.2 * spread / np.linalg.norm(spread), kind=kind) < dense[1]
-    assert axis[0] < variance_ratio(keys, 1.2 * np.eye(16)[3], kind=kind) < axis[1]
+    params, spread = many(kind, **SQUARE), np.random.default_rng(0).normal(size=16)
+    assert dense[0] < variance_ratio(params, 1.2 * spread / np.linalg.norm(spread)) < dense[1]
+    assert axis[0] < variance_ratio(params, 1.2 * np.eye(16)[3]) < axis[1]
 
 
 def test_without_lengths_fastfood_has_more_variance():
-    keys = jax.random.split(jax.random.key(2), 4000)
-    spread = np.random.default_rng(0).normal(size=16)
-    ratio = variance_ratio(keys, 1.2 * spread / np.linalg.norm(spread), kind="fastfood", with_lengths=False)
-    assert 2.2 < ratio < 3.1
+    params, spread = many("fastfood", **SQUARE), np.random.default_rng(0).normal(size=16)
+    params = dataclasses.replace(params, scale=jnp.full((NUM_DRAWS, 1, 16), 16**-0.5))  # S = I
+    assert 2.2 < variance_ratio(params, 1.2 * spread / np.linalg.norm(spread)) < 3.1
 
 
 def test_the_error_falls_with_the_root_of_the_number_of_features():
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(20, 32)) / 4
+    x = rng.normal(size=(20, 16)) / 3
     exact = np.array([[reference.gaussian_kernel(a - b, 1.5) for b in x] for a in x])
     errors = []
-    for num_features in (64, 4096):
-        params = MAPS["fastfood"](jax.random.key(0), input_dim=32, num_features=num_features, bandwidth=1.5)
-        z = np.asarray(maps.feature_matrix(params, x, form=forms.cos_sin))
+    params = a_map("fastfood", input_dim=16, num_features=2000)
+    u = maps.feature_matrix(params, x, form=lambda u: u)
+    for num_features in (64, 2000):  # the first rows are those of a smaller map
+        z = np.asarray(forms.cos_sin(u[:, :num_features]))
         errors.append(np.sqrt(np.mean((z @ z.T - exact) ** 2)))
     assert errors[0] / errors[1] > 4
     assert errors[1] < 0.02

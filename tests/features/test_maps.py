@@ -12,16 +12,23 @@ from tests.features.draws import FAST, KINDS, a_map
 from tests.reference import features_reference as reference
 from tests.tolerances import assert_close
 
+LARGE = ("kitchen_sinks", *FAST)  # one of each class: orthogonal maps are kitchen sinks once they are drawn
+FULL_SIZE = {"input_dim": 1000, "num_features": 9500, "bandwidth": 32.0, "dtype": "float32"}
+
 
 @pytest.mark.parametrize(("input_dim", "num_features"), [(8, 8), (8, 24), (6, 20), (5, 3), (1, 4)])
-def test_fastfood_is_its_definition(input_dim, num_features):
-    params = a_map("fastfood", input_dim=input_dim, num_features=num_features)
-    expected = reference.fastfood_matrix(
-        *(np.asarray(leaf) for leaf in (params.signs, params.permutation, params.gaussian, params.scale)),
-        input_dim=input_dim,
-        num_features=num_features,
-    )
-    assert_close(maps.dense_matrix(params), expected)
+def test_fastfood_is_its_definition(input_dim, num_features, rng):
+    size = 1 << (input_dim - 1).bit_length()
+    count = -(-num_features // size)
+    diagonals = {
+        "signs": rng.choice([-1.0, 1.0], size=(count, size)),
+        "permutation": rng.permuted(np.tile(np.arange(size, dtype=np.int32), (count, 1)), axis=1),
+        "gaussian": rng.normal(size=(count, size)),
+        "scale": rng.uniform(0.1, 1.0, size=(count, size)),
+    }
+    sizes = {"input_dim": input_dim, "num_features": num_features}
+    params = fastfood.Fastfood(**jax.tree.map(jnp.asarray, diagonals), **sizes)
+    assert_close(maps.dense_matrix(params), reference.fastfood_matrix(*diagonals.values(), **sizes))
 
 
 @pytest.mark.parametrize(("input_dim", "num_features"), [(8, 8), (6, 20)])
@@ -45,10 +52,10 @@ def test_products_are_those_of_the_dense_matrix(kind, rng):
     assert_close(maps.project(params, x) @ u, x @ maps.transpose(params, u), factor=10)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LARGE)
 def test_adjoint_to_rounding_in_float32_at_full_size(kind, rng):
-    params = a_map(kind, input_dim=1000, num_features=2500, dtype="float32")
-    x, u = rng.normal(size=1000).astype(np.float32), rng.normal(size=2500).astype(np.float32)
+    params = a_map(kind, **FULL_SIZE)
+    x, u = rng.normal(size=1000).astype(np.float32), rng.normal(size=9500).astype(np.float32)
     projected, back = maps.project(params, x), maps.transpose(params, u)
     scale = np.linalg.norm(projected) * np.linalg.norm(u)
     assert abs(float(projected @ u) - float(x @ back)) < 1e-6 * scale
@@ -70,7 +77,7 @@ def test_the_padding_is_left_out_of_the_inverse(kind, rng):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_features_keep_the_first_ones(kind):
-    few, many = a_map(kind, num_features=5), a_map(kind, num_features=40)
+    few, many = a_map(kind, num_features=5), a_map(kind)
     assert_close(draws.dense(many)[:5], draws.dense(few))
 
 
@@ -97,8 +104,8 @@ def test_rows_of_sorf_are_orthogonal_and_of_one_length():
 
 
 def test_directions_of_orthogonal_blocks_are_orthogonal():
-    v = draws.dense(a_map("orthogonal", input_dim=6, num_features=14))
-    for block in (v[:6], v[6:12], v[12:]):
+    v = draws.dense(a_map("orthogonal"))
+    for block in (v[:6], v[6:12], v[12:18], v[18:]):
         directions = block / np.linalg.norm(block, axis=1)[:, None]
         assert_close(directions @ directions.T, np.eye(len(block)))
     assert np.linalg.norm(v[:6] @ v[6:12].T) > 1
@@ -106,8 +113,7 @@ def test_directions_of_orthogonal_blocks_are_orthogonal():
 
 def test_first_columns_of_orthogonal_blocks_are_uniform():
     """QR alone fixes the signs of its diagonal: without the correction the first entry would lean to one side."""
-    keys = jax.random.split(jax.random.key(0), 2000)
-    drawn = jax.vmap(lambda key: orthogonal.init(key, input_dim=3, num_features=3, bandwidth=1.0).frequencies)(keys)
+    drawn = draws.many("orthogonal", **draws.SQUARE).frequencies
     for row in range(3):
         for column in range(3):
             assert scipy.stats.kstest(np.asarray(drawn[:, row, column]), "norm").pvalue > 1e-4
@@ -115,8 +121,8 @@ def test_first_columns_of_orthogonal_blocks_are_uniform():
 
 @pytest.mark.parametrize("kind", FAST)
 def test_four_numbers_a_row(kind):
-    params = a_map(kind, input_dim=1024, num_features=10240, dtype="float32")
-    assert sum(leaf.nbytes for leaf in jax.tree.leaves(params)) <= 16 * 10240
+    params = a_map(kind, **FULL_SIZE)
+    assert sum(leaf.nbytes for leaf in jax.tree.leaves(params)) <= 16 * 10 * 1024
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -160,7 +166,7 @@ def test_draws_are_vmapped(kind, rng):
     keys, x = jax.random.split(jax.random.key(3), 3), rng.normal(size=6)
 
     def features(key, x):
-        params = MAPS[kind](key, input_dim=6, num_features=10, bandwidth=2.0)
+        params = MAPS[kind](key, input_dim=6, num_features=20, bandwidth=2.0)
         return maps.transform(params, x, form=forms.sin)
 
     mapped = jax.vmap(features, in_axes=(0, None))(keys, x)
@@ -170,20 +176,20 @@ def test_draws_are_vmapped(kind, rng):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dtype_follows_the_bandwidth_or_the_argument(kind):
-    settings = {"input_dim": 6, "num_features": 10}
+    settings = {"input_dim": 6, "num_features": 20}
     key = jax.random.key(0)
     assert maps.dtype_of(MAPS[kind](key, bandwidth=1.0, **settings)) == jnp.float64
     assert maps.dtype_of(MAPS[kind](key, bandwidth=np.float32(1), **settings)) == jnp.float32
     assert maps.dtype_of(MAPS[kind](key, bandwidth=2, dtype=jnp.float32, **settings)) == jnp.float32
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LARGE)
 def test_float32_features_are_near_those_of_float64(kind, rng):
     """The same numbers in both types, at a size where it matters; features times sqrt f."""
-    params = a_map(kind, input_dim=1024, num_features=2048, bandwidth=32.0)
-    single = jax.tree.map(lambda leaf: leaf if leaf.dtype == jnp.int32 else leaf.astype(jnp.float32), params)
-    x = rng.normal(size=(4, 1024))
+    single = a_map(kind, **FULL_SIZE)
+    double = jax.tree.map(lambda leaf: leaf if leaf.dtype == jnp.int32 else leaf.astype(float), single)
+    x = rng.normal(size=(4, 1000)).astype(np.float32)
     for form in (forms.cos_sin, forms.sin):
-        wide, narrow = (maps.feature_matrix(p, x.astype(t), form=form) for p, t in ((params, float), (single, "f4")))
+        wide, narrow = (maps.feature_matrix(p, x.astype(t), form=form) for p, t in ((double, float), (single, "f4")))
         assert narrow.dtype == jnp.float32
-        assert np.abs(wide - narrow).max() * 2048**0.5 < 3e-6
+        assert np.abs(wide - narrow).max() * 9500**0.5 < 3e-6

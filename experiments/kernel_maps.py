@@ -1,0 +1,44 @@
+"""Random feature maps of kernels: accuracy, cost, the way back, identification, and maps that learn.
+
+python -m experiments.kernel_maps --config=configs/kernel_maps.py --workdir=runs/kernel_maps
+"""
+
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+from ml_collections import ConfigDict
+
+from experiments import inputs
+from experiments.feature_maps import cost, estimates, inverse, learning, report, ridge
+from experiments.publish import publish
+from jaxface.runtime import launch
+from jaxface.runtime.workdir import Workdir
+
+
+def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
+    """Five stages, each for itself, then the report."""
+    faces = inputs.load_faces(config.data)
+    images = jnp.asarray(faces.images, inputs.working_dtype())
+    x = images.reshape(len(images), -1)
+    found = {
+        "estimates": workdir.stage("estimates", partial(estimates.errors, config, x)),
+        "cost": workdir.stage("cost", partial(cost.against_dimension, config)),
+        "inverse": workdir.stage("inverse", partial(inverse.round_trips, config, images)),
+        "ridge": workdir.stage("ridge", partial(ridge.identification, config, x, faces.ids)),
+        "learning": workdir.stage("learning", partial(learning.trained, config, x, faces.ids)),
+    }
+    publish(
+        workdir,
+        title="Random feature maps",
+        lead=f"{len(faces.images)} images of {len(faces.names)} people, {x.shape[1]:,} pixels each. A map is a random "
+        "matrix V of frequencies and a form; inner products of its features estimate a kernel.",
+        headline=report.headline(config, found),
+        sections=report.sections(config, found),
+        credits=(faces.credit,),
+    )
+    return report.results(config, found)
+
+
+if __name__ == "__main__":
+    launch.main(run)
