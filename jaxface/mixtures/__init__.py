@@ -8,6 +8,7 @@ an image, becomes one vector: what its pairs say about z, and where they would m
     cholesky    inverse factors of many small matrices
     stats       the E-step (13)-(20): e_step, merge, stepwise, log_likelihood (12)
     em          the M-step (30)-(36): joint or sequential regression, fit
+    pairs       llr, llr_matrix: do an x and a y belong together?
     pcca        PCCAMixture; latent_posterior (18), (19), conditional, predict; closed_form and canonical_correlations
     initialize  k-means++ and the closed form of each cluster
     gmm         GMM with diagonal covariances: one view, no z
@@ -26,6 +27,7 @@ from jaxface.mixtures.em import fit, joint, m_step, sequential
 from jaxface.mixtures.encode import encode_batch, fisher_vector, gradient_vector, latent_vector, super_vector
 from jaxface.mixtures.gmm import GMM
 from jaxface.mixtures.initialize import init
+from jaxface.mixtures.pairs import llr, llr_matrix
 from jaxface.mixtures.pcca import (
     PCCAMixture,
     canonical_correlations,
@@ -60,6 +62,8 @@ __all__ = [
     "joint",
     "latent_posterior",
     "latent_vector",
+    "llr",
+    "llr_matrix",
     "log_density",
     "log_likelihood",
     "log_responsibilities",

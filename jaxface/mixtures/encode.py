@@ -14,14 +14,14 @@ it adds what the normalisation makes of it. All of it is zero on the training se
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxface.core import checks
+from jaxface.core import blocks, checks
 from jaxface.mixtures import em, normalize, stats
 from jaxface.mixtures.cholesky import inverse
 from jaxface.mixtures.normalize import Blocks
@@ -43,8 +43,8 @@ class PaddedSets(NamedTuple):
     weights: np.ndarray  # [i, s], 1 for a descriptor, 0 for padding
 
 
+Code = TypeVar("Code")
 Scoring = Callable[..., Scores]
-Encoder = Callable[..., jax.Array]
 Normalization = Callable[[Blocks], jax.Array]
 
 
@@ -153,15 +153,21 @@ def super_vector(
 
 
 def encode_batch(
-    model: Mixture, *views: ArrayLike, encoder: Encoder, weights: ArrayLike | None = None, block_size: int = 8
-) -> jax.Array:
+    model: Mixture,
+    *views: ArrayLike,
+    encoder: Callable[..., Code],
+    weights: ArrayLike | None = None,
+    block_size: int = 8,
+) -> Code:
     """`encoder` of every image: descriptors `[i, s, n]` a view to vectors `[i, f]`, `block_size` images at a time.
 
-    Ragged sets are padded, with `weights` `[i, s]` 0 there: `pad_sets`. Name an encoder of your own at module level: it
-    is a static argument.
+    Ragged sets are padded, with `weights` `[i, s]` 0 there: `pad_sets`. With a scoring for the encoder, `closed_form`
+    or `whitened`, the result is `Scores` of every image, from which all the vectors follow. Name an encoder of your own
+    at module level: it is a static argument.
     """
     checks.at_least("block_size", block_size, 1)
     given = [jnp.asarray(view) for view in checked(model, views, "i s")]
+    checks.at_least("the number of images", given[0].shape[0], 1)
     if weights is None:
         counted = jnp.ones(given[0].shape[:2], given[0].dtype)
     else:
@@ -175,12 +181,24 @@ def encode_batch(
 
 @partial(jax.jit, static_argnames=("encoder", "block_size"))
 def _encode_batch(
-    model: Mixture, views: tuple[jax.Array, ...], weights: jax.Array, *, encoder: Encoder, block_size: int
-) -> jax.Array:
-    def of_image(image: tuple[tuple[jax.Array, ...], jax.Array]) -> jax.Array:
+    model: Mixture,
+    views: tuple[jax.Array, ...],
+    weights: jax.Array,
+    *,
+    encoder: Callable[..., Code],
+    block_size: int,
+) -> Code:
+    def of_image(image: tuple[tuple[jax.Array, ...], jax.Array]) -> Code:
         return encoder(model, *image[0], weights=image[1])
 
-    return jax.lax.map(of_image, (views, weights), batch_size=block_size)
+    images = weights.shape[0]
+    size = min(block_size, images)
+    number = blocks.num_blocks(images, size)
+    # The last block is filled with the first images: no encoder need know what to make of an empty one.
+    rows = (jnp.arange(number * size) % images).reshape(number, size)
+    coded = jax.lax.map(lambda row: jax.vmap(of_image)(jax.tree.map(lambda leaf: leaf[row], (views, weights))), rows)
+    whole: Code = jax.tree.map(lambda leaf: jax.lax.collapse(leaf, 0, 2)[:images], coded)
+    return whole
 
 
 def pad_sets(*views: Sequence[ArrayLike]) -> PaddedSets:

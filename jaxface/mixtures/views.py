@@ -124,15 +124,20 @@ def project(forms: Woodbury, v: jax.Array) -> Projection:
     r = v - forms.origin
     u = jnp.tensordot(r, forms.gain, 1) - forms.offset
     squared, start = -(u * u).sum(axis=0), 0
-    for matrix, offset in forms.whitening:
-        full = is_full(matrix)
-        part = r[start : (start := start + matrix.shape[0] // (1 if full else 2))]
-        if full:
-            white = jnp.tensordot(part, matrix, 1) - offset
-            squared = squared + (white * white).sum(axis=0)
-        else:
-            squared = squared + jnp.concatenate([part * part, part]) @ matrix + offset
+    for whitening in forms.whitening:
+        matrix = whitening.matrix
+        part = r[start : (start := start + matrix.shape[0] // (1 if is_full(matrix) else 2))]
+        squared = squared + distance(whitening, part)
     return Projection(forms.log_constant - squared / 2, u)
+
+
+def distance(whitening: Whitening, r: jax.Array) -> jax.Array:
+    """`(r - mean)'Psi^-1 (r - mean)` `[k]` of one view r `[n]`."""
+    matrix, offset = whitening
+    if is_full(matrix):
+        white = jnp.tensordot(r, matrix, 1) - offset
+        return (white * white).sum(axis=0)
+    return jnp.concatenate([r * r, r]) @ matrix + offset
 
 
 def latent_mean(forms: Woodbury, u: jax.Array) -> jax.Array:

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from jaxface.mixtures import cholesky, em, encode, gmm, initialize, normalize, pcca, stats, views
+from jaxface.mixtures import cholesky, em, encode, gmm, initialize, normalize, pairs, pcca, stats, views
 from jaxface.mixtures.encode import Scores
 from jaxface.mixtures.gmm import GMM
 from jaxface.mixtures.pcca import PCCAMixture
@@ -106,6 +106,7 @@ CASES = [
     Case(cholesky.log_det, lambda r: (spd(r),), grad=(0,)),
     Case(views.solve, lambda r: _leaves(model(r)), factor=10),
     Case(views.project, lambda r: forms_and(r, N + M), factor=10),
+    Case(views.distance, lambda r: (forms_and(r)[0].whitening[0], r.normal(size=N)), factor=10),
     Case(views.latent_mean, lambda r: forms_and(r, D, K), factor=10),
     Case(views.latent_cov, lambda r: forms_and(r)[:1], factor=10),
     Case(views.log_density, lambda r: (model(r), *one(r)), grad=(0, 1, 2), factor=10),
@@ -134,6 +135,8 @@ CASES = [
     Case(initialize.init, lambda r: (key(r), *pair(r)), {"latent_dim": 1, **SIZES}, factor=100),
     Case(initialize.cluster, lambda r: (key(r), pair(r)[0]), SIZES, factor=10),
     Case(pcca.latent_posterior, lambda r: (model(r), *one(r)), grad=(0, 1, 2), factor=10),
+    Case(pairs.llr, lambda r: (model(r), *one(r)), grad=(0, 1, 2), factor=10),
+    Case(pairs.llr_matrix, lambda r: (model(r), *pair(r)), grad=(1, 2), factor=10),
     Case(pcca.conditional, lambda r: (model(r), one(r)[0]), grad=(0, 1), factor=10),
     Case(pcca.predict, lambda r: (model(r), None, one(r)[1]), factor=10),
     Case(pcca.canonical_correlations, lambda r: (model(r),), factor=100),

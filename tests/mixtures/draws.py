@@ -7,16 +7,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxface import mixtures
-from jaxface.mixtures import GMM, PCCAMixture, em
+from jaxface.mixtures import GMM, PCCAMixture, em, gmm, initialize
 
 K, N, M, D, S = 3, 4, 3, 2, 60
-NUM_ITERS = 40
+NUM_ITERS, MANY = 40, 8000
 KINDS = {"diagonal": False, "full": True}
 
 fit = functools.partial(mixtures.fit, num_iters=NUM_ITERS)
+fit_batch = jax.jit(jax.vmap(lambda x, y, init, weights: fit(x, y, init, weights=weights), in_axes=(0, None, 0, 0)))
+fit_gaussians = functools.partial(gmm.fit, num_iters=NUM_ITERS)
 e_step = jax.jit(mixtures.e_step, static_argnames="block_size")
 m_step = jax.jit(mixtures.m_step, static_argnames=("regression", "floor"))
 log_likelihood = jax.jit(mixtures.log_likelihood, static_argnames="block_size")
+cluster = jax.jit(initialize.cluster, static_argnames=("num_components", "num_iters"))
+sample = jax.jit(mixtures.sample, static_argnames="num_samples")
 
 
 def noise(rng, k, n, full):
@@ -53,19 +57,38 @@ def pairs(rng, *, size=S):
     return x, y
 
 
+@functools.cache
+def apart(kind):
+    """Many pairs of components that hardly overlap: the model, what it drew, and where a fit starts."""
+    truth = pcca(np.random.default_rng(3), full=KINDS[kind], spread=6.0)
+    drawn = sample(jax.random.key(0), truth, num_samples=MANY)
+    settings = {"num_components": K, "latent_dim": D, "full_noise": KINDS[kind]}
+    return truth, drawn, mixtures.init(jax.random.key(1), drawn.x, drawn.y, **settings)
+
+
 def regression_of(name):
     return {"joint": em.joint, "sequential": em.sequential}[name]
 
 
+def on_host(tree):
+    """NumPy leaves: to pick and multiply in a test, nothing is compiled."""
+    return jax.tree.map(np.asarray, tree)
+
+
+def all_finite(tree):
+    return all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(on_host(tree)))
+
+
 def shared(model):
     """What a rotation of z leaves alone."""
+    model = on_host(model)
     return (
-        jnp.exp(model.log_weights),
+        np.exp(model.log_weights),
         model.mean_x,
         model.mean_y,
-        model.loadings_x @ model.loadings_x.mT,
-        model.loadings_x @ model.loadings_y.mT,
-        model.loadings_y @ model.loadings_y.mT,
+        model.loadings_x @ model.loadings_x.swapaxes(1, 2),
+        model.loadings_x @ model.loadings_y.swapaxes(1, 2),
+        model.loadings_y @ model.loadings_y.swapaxes(1, 2),
         model.noise_x,
         model.noise_y,
     )

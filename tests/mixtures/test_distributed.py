@@ -83,7 +83,7 @@ def test_two_processes_equal_one_device(tmp_path, rng):
     np.savez(tmp_path / "model.npz", **vars(model))
     run_both(tmp_path)
 
-    moments, value = mixtures.e_step(model, x, y, weights=weights)
+    moments, value = draws.e_step(model, x, y, weights=weights)
     fitted, info = mixtures.fit(x, y, model, weights=weights, num_iters=SETTINGS["num_iters"])
     for place in range(2):
         with np.load(tmp_path / f"result{place}.npz") as found:

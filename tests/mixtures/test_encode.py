@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxface import mixtures
-from jaxface.mixtures import ENCODERS, GMM, encode, gmm, normalize
+from jaxface.mixtures import ENCODERS, GMM, encode, normalize
 from tests.mixtures import draws
 from tests.mixtures.draws import D, K, M, N, S
 from tests.reference import mixtures_reference as reference
@@ -18,8 +18,17 @@ closed_form = jax.jit(encode.closed_form)
 autodiff = jax.jit(encode.autodiff)
 
 
-def plain(encoder):
-    return partial(encoder, normalization=normalize.concatenated)
+@jax.jit
+def all_codes(model, *views, weights=None):
+    """Of one set, by every encoder."""
+    return {name: encoder(model, *views, weights=weights) for name, encoder in ENCODERS.items()}
+
+
+@partial(jax.jit, static_argnames="scoring")
+def plain(model, *views, scoring=encode.closed_form):
+    """What every encoder puts together, before anything is normalised."""
+    settings = {"scoring": scoring, "normalization": normalize.concatenated}
+    return {name: encoder(model, *views, **settings) for name, encoder in ENCODERS.items()}
 
 
 @pytest.mark.parametrize("kind", draws.KINDS)
@@ -68,22 +77,22 @@ def test_mean_gradient_is_the_fisher_vector_of_the_full_covariance(rng):
 def test_fisher_vector_of_a_gaussian_mixture(rng):
     model, x = draws.gaussians(rng), rng.normal(size=(S, N))
     of_mean, of_deviation = reference.fisher_vector(model, x)
-    found = plain(encode.fisher_vector)(model, x)
+    found = plain(model, x)["fisher"]
     assert_close(found, np.concatenate([of_mean.ravel(), of_deviation.ravel()]), factor=10)
-    by_autodiff = plain(encode.fisher_vector)(model, x, scoring=encode.autodiff)
+    by_autodiff = plain(model, x, scoring=encode.autodiff)["fisher"]
     assert_close(by_autodiff, found, factor=10)
 
 
 def test_printed_gradient_of_a_gaussian_mixture_differs_from_it_by_dimension(rng):
     """(1), (2) are the Fisher vector times a factor for each dimension, which no normalisation of a row cancels."""
     model, x = draws.gaussians(rng), rng.normal(size=(S, N))
-    scores = encode.closed_form(model, x)
+    scores = closed_form(model, x)
     of_mean, of_deviation = reference.fisher_vector(model, x)
     weight, deviation = np.exp(model.log_weights)[:, None], np.sqrt(model.variance)
     assert_close(scores.means[0], -2 * np.sqrt(weight) * of_mean / deviation, factor=10)
     assert_close(scores.noises[0], -np.sqrt(2 * weight) * of_deviation / deviation**2, factor=10)
-    left, right = encode.gradient_vector(model, x), -encode.fisher_vector(model, x)
-    assert float(left @ right) < 0.999
+    codes = all_codes(model, x)
+    assert float(codes["gradient"] @ -codes["fisher"]) < 0.999
 
 
 def test_without_loadings_the_scores_are_those_of_the_gaussian_mixture(rng):
@@ -97,7 +106,7 @@ def test_without_loadings_the_scores_are_those_of_the_gaussian_mixture(rng):
         mean=jnp.concatenate([model.mean_x, model.mean_y], axis=1),
         variance=jnp.concatenate([model.noise_x, model.noise_y], axis=1),
     )
-    scores, expected = closed_form(model, x, y), encode.closed_form(alone, np.concatenate([x, y], axis=1))
+    scores, expected = closed_form(model, x, y), closed_form(alone, np.concatenate([x, y], axis=1))
     assert_close(jnp.concatenate(scores.means, axis=1), expected.means[0], factor=10)
     assert_close(jnp.concatenate(scores.noises, axis=1), expected.noises[0], factor=10)
     assert not np.any(scores.latent)
@@ -107,7 +116,7 @@ def test_the_training_set_has_nothing_to_say(rng):
     """At a maximum of the likelihood every score of all the samples together is zero."""
     x, y = draws.pairs(rng)
     model, _ = mixtures.closed_form(x, y, latent_dim=M)
-    scores, part = closed_form(model, x, y), closed_form(model, x[:20], y[:20])
+    scores, part = (closed_form(model, x, y, weights=np.arange(S) < size) for size in (S, 20))
     for leaf, other in zip(jax.tree.leaves(scores), jax.tree.leaves(part), strict=True):
         assert float(jnp.abs(leaf).max()) < 1e-10
         assert float(jnp.abs(other).max()) > 1e-2
@@ -127,7 +136,7 @@ def test_layout_and_normalisation(rng):
     x, y = draws.pairs(rng)
     scores = closed_form(model, x, y)
     private = (scores.means[0], scores.noises[0], scores.means[1], scores.noises[1])
-    whitened = encode.whiten(model, scores)
+    whitened = jax.jit(encode.whiten)(model, scores)
     expected = {
         "super": (scores.latent, *private),
         "gradient": private,
@@ -135,37 +144,43 @@ def test_layout_and_normalisation(rng):
         "fisher": (whitened.means[0], whitened.noises[0], whitened.means[1], whitened.noises[1]),
     }
     widths = {"super": K * (D + 2 * N + 2 * M), "gradient": 2 * K * (N + M), "latent": K * D, "fisher": 2 * K * (N + M)}
-    for name, encoder in ENCODERS.items():
-        vector = encoder(model, x, y)
+    together = plain(model, x, y)
+    for name, vector in all_codes(model, x, y).items():
         assert vector.shape == (widths[name],)
         assert_close(vector, reference.normalized(expected[name]), factor=1000)  # a root of small numbers
-        assert_close(plain(encoder)(model, x, y), np.concatenate([np.ravel(block) for block in expected[name]]))
+        assert_close(together[name], np.concatenate([np.ravel(block) for block in expected[name]]))
 
 
 def test_super_vector_of_whitened_gradients(rng):
     model = draws.pcca(rng)
     x, y = draws.pairs(rng)
-    latent, fisher = plain(encode.latent_vector)(model, x, y), plain(encode.fisher_vector)(model, x, y)
-    found = plain(encode.super_vector)(model, x, y, scoring=encode.whitened)
-    assert_close(found, np.concatenate([latent, fisher]))
+    apart, together = plain(model, x, y), plain(model, x, y, scoring=encode.whitened)
+    assert_close(together["super"], np.concatenate([apart["latent"], apart["fisher"]]))
 
 
-def ragged(rng, sizes=(7, 1, 12, 3, 12)):
+def ragged(rng, sizes=(7, 1, 7, 7, 1)):
     x, y = draws.pairs(rng, size=sum(sizes))
     ends = np.cumsum(sizes)[:-1]
     return np.split(x, ends), np.split(y, ends)
 
 
-@pytest.mark.parametrize("name", ENCODERS)
-def test_ragged_images_in_a_batch_equal_single_sets(name, rng):
+def test_ragged_images_in_a_batch_equal_single_sets(rng):
     model = draws.pcca(rng)
     xs, ys = ragged(rng)
     padded = encode.pad_sets(xs, ys)
-    assert [view.shape for view in padded.views] == [(5, 12, N), (5, 12, M)]
-    np.testing.assert_array_equal(padded.weights.sum(axis=1), [7, 1, 12, 3, 12])
-    found = encode.encode_batch(model, *padded.views, encoder=ENCODERS[name], weights=padded.weights, block_size=2)
-    alone = jnp.stack([ENCODERS[name](model, x, y) for x, y in zip(xs, ys, strict=True)])
-    assert_close(found, alone, factor=1000)
+    assert [view.shape for view in padded.views] == [(5, 7, N), (5, 7, M)]
+    np.testing.assert_array_equal(padded.weights.sum(axis=1), [7, 1, 7, 7, 1])
+    found = encode.encode_batch(model, *padded.views, encoder=all_codes, weights=padded.weights, block_size=2)
+    alone = [all_codes(model, x, y) for x, y in zip(xs, ys, strict=True)]
+    assert_close(found, jax.tree.map(lambda *codes: np.stack(codes), *alone), factor=1000)
+
+
+def test_scores_of_every_image_at_once(rng):
+    """A scoring is an encoder too; the latent part of a Gaussian mixture is empty."""
+    model, x = draws.gaussians(rng), rng.normal(size=(5, 12, N))
+    found = encode.encode_batch(model, x, encoder=encode.closed_form, block_size=2)
+    assert found.latent.shape == (5, K, 0)
+    assert_close(jax.tree.map(lambda leaf: leaf[3], found), closed_form(model, x[3]), factor=10)
 
 
 def test_what_stands_in_padded_rows_does_not_matter(rng):
@@ -173,26 +188,35 @@ def test_what_stands_in_padded_rows_does_not_matter(rng):
     padded = encode.pad_sets(*ragged(rng))
     spoiled = [np.where(padded.weights[:, :, None] > 0, view, 1e6) for view in padded.views]
     left, right = (
-        encode.encode_batch(model, *views, encoder=encode.super_vector, weights=padded.weights)
+        encode.encode_batch(model, *views, encoder=all_codes, weights=padded.weights, block_size=2)
         for views in (padded.views, spoiled)
     )
     assert_close(left, right)
 
 
-@pytest.mark.parametrize("block_size", [1, 3, 8])
-def test_images_at_a_time_do_not_matter(block_size, rng):
+def test_images_at_a_time_do_not_matter(rng):
     model, x = draws.gaussians(rng), rng.normal(size=(5, 12, N))
-    found = encode.encode_batch(model, x, encoder=encode.fisher_vector, block_size=block_size)
-    assert_close(found, jax.vmap(partial(encode.fisher_vector, model))(jnp.asarray(x)))
+    few, whole = (encode.encode_batch(model, x, encoder=all_codes, block_size=block_size) for block_size in (3, 8))
+    assert_close(few, whole)
+    assert_close(jax.tree.map(lambda leaf: leaf[4], whole), all_codes(model, x[4]))
 
 
 def test_gradients_flow_to_the_descriptors(rng):
     """Also where a component has no descriptor and its rows are zero."""
     model = draws.gaussians(rng)
     lost = GMM(log_weights=model.log_weights, mean=model.mean.at[0].set(1e4), variance=model.variance)
-    gradient = jax.grad(lambda x: encode.fisher_vector(lost, x)[-5])(jnp.asarray(rng.normal(size=(S, N))))
+    gradient = jax.jit(jax.grad(lambda x: encode.fisher_vector(lost, x)[-5]))(jnp.asarray(rng.normal(size=(S, N))))
     assert np.isfinite(gradient).all()
     assert float(jnp.abs(gradient).max()) > 0
+
+
+def test_gradients_of_a_batch_are_those_of_its_images(rng):
+    """Also in a last block that is not full."""
+    model, x = draws.gaussians(rng), jnp.asarray(rng.normal(size=(3, 12, N)))
+    encode_batch = partial(encode.encode_batch, model, encoder=encode.fisher_vector, block_size=2)
+    whole = jax.jit(jax.grad(lambda x: encode_batch(x)[:, -5].sum()))(x)
+    alone = jax.jit(jax.vmap(jax.grad(lambda x: encode.fisher_vector(model, x)[-5])))(x)
+    assert_close(whole, alone, factor=100)
 
 
 def test_sets_of_one_person_are_nearer_to_each_other():
@@ -202,11 +226,12 @@ def test_sets_of_one_person_are_nearer_to_each_other():
     shifts = 0.6 * rng.normal(size=(4, N))
     x, y, person = [], [], []
     for index in range(16):
-        drawn = mixtures.sample(jax.random.key(index), truth, num_samples=100)
+        drawn = draws.sample(jax.random.key(index), truth, num_samples=100)
         x.append(np.asarray(drawn.x) + shifts[index % 4])
         y.append(np.asarray(drawn.y))
         person.append(index % 4)
-    model = gmm.init(jax.random.key(0), np.concatenate(x), num_components=K)
+    variance = (truth.loadings_x**2).sum(axis=2) + truth.noise_x
+    model = GMM(log_weights=truth.log_weights, mean=truth.mean_x, variance=variance)
     vectors = {
         "super": encode.encode_batch(truth, np.stack(x), np.stack(y), encoder=encode.super_vector),
         "fisher": encode.encode_batch(model, np.stack(x), encoder=encode.fisher_vector),

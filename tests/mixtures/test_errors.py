@@ -135,6 +135,10 @@ CASES = {
         lambda: mixtures.fit(X, Y, changed(noise_y=FULL.noise_y), num_iters=1),
         r"noise must be diagonal in both views, or full in both; got shapes \(3, 4\) and \(3, 3, 3\)",
     ),
+    "an x of another dimension in a matrix of ratios": (
+        lambda: mixtures.llr_matrix(MODEL, Y, Y),
+        r"mean_x must have shape \[k, n\] with n = 3; got shape \(3, 4\)",
+    ),
     "a rate above one": (
         lambda: mixtures.stepwise(*[mixtures.e_step(MODEL, X, Y)[0]] * 2, 1.5),
         r"rate must lie in \[0, 1\]; got 1.5",
@@ -163,6 +167,10 @@ CASES = {
         ),
         r"weights must have shape \[i, s\] with s = 6; got shape \(3, 5\)",
     ),
+    "no images": (
+        lambda: encode.encode_batch(GAUSSIANS, X[None][:0], encoder=encode.fisher_vector),
+        "the number of images must be at least 1; got 0",
+    ),
     "no images at a time": (
         lambda: encode.encode_batch(GAUSSIANS, X[None], encoder=encode.fisher_vector, block_size=0),
         "block_size must be at least 1; got 0",
@@ -177,7 +185,7 @@ CASES = {
     ),
     "no sets": (lambda: encode.pad_sets([]), r"every image must have a descriptor; got numbers \[\]"),
     "full noise in a Fisher vector": (
-        lambda: encode.fisher_vector(FULL, X, Y),
+        lambda: encode.whiten(FULL, encode.Scores(X, (), ())),
         "model must have diagonal noise; got full covariances, whose gradients are not whitened here",
     ),
     "variances of another dimension": (

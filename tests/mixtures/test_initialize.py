@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from jaxface import mixtures
-from jaxface.core.fitinfo import all_finite
-from jaxface.mixtures import gmm, initialize
+from jaxface.mixtures import gmm
 from tests.mixtures import draws
 from tests.mixtures.draws import D, K, M, N, S
 from tests.reference import mixtures_reference as reference
@@ -22,7 +21,7 @@ def test_each_cluster_gets_its_closed_form(kind, rng):
     v = np.concatenate([x, y], axis=1)
     full, ridge = draws.KINDS[kind], 0.01
     model = mixtures.init(jax.random.key(0), x, y, full_noise=full, ridge=ridge, **SETTINGS)
-    labels = np.asarray(initialize.cluster(jax.random.key(0), jnp.asarray(v), num_components=K, num_iters=10).labels)
+    labels = np.asarray(draws.cluster(jax.random.key(0), jnp.asarray(v), num_components=K, num_iters=10).labels)
     added = ridge * np.concatenate([np.full(N, x.var(axis=0).mean()), np.full(M, y.var(axis=0).mean())])
     overall = np.cov(v.T, bias=True)
     assert model.noise_x.shape == ((K, N, N) if full else (K, N))
@@ -46,7 +45,7 @@ def test_each_cluster_gets_its_closed_form(kind, rng):
 def test_gaussian_clusters(rng):
     x, _ = draws.pairs(rng)
     model = gmm.init(jax.random.key(0), x, num_components=K, ridge=0.01)
-    labels = np.asarray(initialize.cluster(jax.random.key(0), jnp.asarray(x), num_components=K, num_iters=10).labels)
+    labels = np.asarray(draws.cluster(jax.random.key(0), jnp.asarray(x), num_components=K, num_iters=10).labels)
     for k in range(K):
         rows = x[labels == k]
         within = ((rows - rows.mean(axis=0)) ** 2).sum(axis=0)
@@ -58,7 +57,7 @@ def test_units_do_not_decide_the_clusters(rng):
     x, _ = draws.pairs(rng)
     unit = np.array([1e-3, 1, 1e3, 1])
     left, right = (
-        initialize.cluster(jax.random.key(0), jnp.asarray(view), num_components=K, num_iters=10).labels
+        draws.cluster(jax.random.key(0), jnp.asarray(view), num_components=K, num_iters=10).labels
         for view in (x, x * unit + 7)
     )
     np.testing.assert_array_equal(left, right)
@@ -68,18 +67,15 @@ def test_a_component_for_each_sample_still_has_loadings(rng):
     """A single sample has no covariance of its own, and W = 0 would never change."""
     x, y = draws.pairs(rng, size=K)
     model = mixtures.init(jax.random.key(0), x, y, **SETTINGS)
-    assert all_finite(model)
+    assert draws.all_finite(model)
     assert float(jnp.abs(model.loadings_x).max(axis=(1, 2)).min()) > 0.01
     np.testing.assert_allclose(jnp.exp(model.log_weights), 1 / K)
 
 
 @pytest.mark.parametrize("kind", draws.KINDS)
 def test_a_better_start_than_chance(kind):
-    rng = np.random.default_rng(5)
-    truth = draws.pcca(rng, full=draws.KINDS[kind], spread=6.0)
-    drawn = mixtures.sample(jax.random.key(0), truth, num_samples=500)
-    start = mixtures.init(jax.random.key(1), drawn.x, drawn.y, full_noise=draws.KINDS[kind], **SETTINGS)
-    at_start, at_truth = (float(draws.log_likelihood(m, drawn.x, drawn.y)) / 500 for m in (start, truth))
+    truth, drawn, start = draws.apart(kind)
+    at_start, at_truth = (float(draws.log_likelihood(m, drawn.x, drawn.y)) / draws.MANY for m in (start, truth))
     assert at_start > at_truth - 2.0
 
 

@@ -67,6 +67,19 @@ def test_the_missing_view_is_the_conditional_gaussian(kind, rng):
             assert_close(predicted, g[i] @ mean[i], factor=10)
 
 
+@pytest.mark.parametrize("kind", draws.KINDS)
+def test_every_x_with_every_y_is_the_dense_ratio(kind, rng):
+    model = draws.pcca(rng, full=draws.KINDS[kind])
+    x, y = draws.pairs(rng, size=7)
+    found = mixtures.llr_matrix(model, x, y[:5])
+    alone_x, alone_y = (reference.log_density(model, np.concatenate([x, y], axis=1), keep) for keep in (X, Y))
+    for i in range(7):
+        for j in range(5):
+            both = reference.log_density(model, np.concatenate([x[i], y[j]])[None])[0]
+            np.testing.assert_allclose(found[i, j], both - alone_x[i] - alone_y[j], atol=1e-9)
+    assert_close(jax.jit(mixtures.llr)(model, x[3], y[2]), found[3, 2], factor=10)
+
+
 def test_far_from_zero_float32_keeps_its_digits(rng):
     """Samples are moved to the mean of the mixture before they are squared."""
     model = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), draws.pcca(rng))
@@ -97,21 +110,27 @@ def test_without_loadings_the_views_are_independent(rng):
     assert_close(both[3].cov[0, 0], np.eye(D))
 
 
+@jax.jit
+def inverse_factor_and_more(a):
+    root = cholesky.inverse_factor(a)
+    return root, cholesky.inverse(a), cholesky.log_det(root)
+
+
 @pytest.mark.parametrize("size", [1, 5, 12])
 def test_inverse_factors(size, rng):
     a = np.asarray(draws.noise(rng, 6, size, True))
-    root = np.asarray(cholesky.inverse_factor(jnp.asarray(a)))
+    root, inverse, log_det = inverse_factor_and_more(a)
     for one, factor in zip(a, root, strict=True):
         assert_close(factor, np.linalg.inv(np.linalg.cholesky(one)), factor=100)
-    assert_close(cholesky.inverse(jnp.asarray(a)), np.linalg.inv(a), factor=100)
-    assert_close(cholesky.log_det(jnp.asarray(root)), np.linalg.slogdet(a)[1], factor=10)
+    assert_close(inverse, np.linalg.inv(a), factor=100)
+    assert_close(log_det, np.linalg.slogdet(a)[1], factor=10)
 
 
 def test_inverse_factors_of_ill_conditioned_and_indefinite_matrices(rng):
     q = np.linalg.qr(rng.normal(size=(8, 8)))[0]
     ill = (q * np.logspace(0, -9, 8)) @ q.T
     bad = np.diag([1.0, 1, 1, -1, 1, 1, 1, 1])
-    root = np.asarray(cholesky.inverse_factor(jnp.asarray(np.stack([ill, bad]))))
+    root = np.asarray(inverse_factor_and_more(np.stack([ill, bad]))[0])
     np.testing.assert_allclose(root[0] @ ill @ root[0].T, np.eye(8), atol=1e-5)
     assert np.isnan(root[1]).any()
     assert np.isfinite(root[0]).all()

@@ -1,0 +1,100 @@
+"""The study of super vectors: its splits, its classifiers, and retrieval across views of made-up people."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.io
+
+from configs import super_vector as config_file
+from experiments import super_vector
+from experiments.super_vectors import codes, cross_view, recognize, sets
+from experiments.super_vectors.sets import Split
+from jaxface.data import synthetic
+from jaxface.runtime import launch
+
+
+def changed(variant=None, **fields):
+    config = config_file.get_config(variant).unlock()
+    for name, value in fields.items():
+        section, _, field = name.rpartition("__")
+        setattr(config[section] if section else config, field, value)
+    return config.lock()
+
+
+def test_splits_share_probes_and_smaller_ones_lie_in_larger_ones():
+    config = changed(num_train=(2, 5), num_splits=3)
+    ids = np.repeat(np.arange(4), 8).astype(np.int32)
+    for small, large in zip(*(sets.random_splits(config, ids, size) for size in (2, 5)), strict=True):
+        np.testing.assert_array_equal(small.probes, large.probes)
+        assert set(small.train) < set(large.train)
+        assert not set(large.train) & set(large.probes)
+        np.testing.assert_array_equal(ids[small.train], np.repeat(np.arange(4), 2))
+        assert len(large.train) + len(large.probes) == len(ids)
+    with pytest.raises(ValueError, match=r"config\.num_train must be at most 7 \(somebody has 8 images"):
+        sets.random_splits(changed(num_train=(8,)), ids, 8)
+
+
+def test_every_size_once_and_the_default_first():
+    config = changed(num_components=16, latent_dim=8, components=(4, 16), latent_dims=(2, 8))
+    assert codes.settings(config) == [(16, 8), (4, 8), (16, 2)]
+
+
+def test_classifiers_agree_on_people_who_are_far_apart(rng):
+    """Unit vectors around a direction of each person; with the names of two swapped, their probes are errors."""
+    ids = np.repeat(np.arange(6), 5).astype(np.int32)
+    x = np.eye(6, 20)[ids] + 0.05 * rng.normal(size=(30, 20))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    split = Split(0, np.flatnonzero(np.arange(30) % 5 < 3), np.flatnonzero(np.arange(30) % 5 >= 3))
+    config = changed()
+    found = recognize.evaluate(config, jnp.asarray(x), ids, split, longest=20)
+    np.testing.assert_array_equal(found.errors, 0)
+    np.testing.assert_array_equal(found.eer, 0)
+    names = ids.copy()
+    names[split.train] = np.array([1, 0, 2, 3, 4, 5])[ids[split.train]]
+    swapped = recognize.evaluate(config, jnp.asarray(x), names, split, longest=20)
+    np.testing.assert_allclose(swapped.errors, 1 / 3)
+
+
+def two_views(folder, rng):
+    """Ten people, four captures: x and y of a capture share a latent of the person and one of their own."""
+    person = np.repeat(rng.normal(size=(10, 3)), 4, axis=0)
+    made = synthetic.paired_views(rng, num_samples=40, dim_x=7, dim_y=6, shared_dim=3)
+    x = made.x + 3 * person @ rng.normal(size=(3, 7))
+    y = made.y + 3 * person @ rng.normal(size=(3, 6))
+    cells = np.empty((1, 2), object)
+    cells[0, 0], cells[0, 1] = x.T, y.T
+    file = folder / "views.mat"
+    scipy.io.savemat(file, {"data": cells, "truth": np.repeat(np.arange(10), 4)[:, None] + 1})
+    return file
+
+
+SMALL = {
+    "num_train": (2,), "num_splits": 2, "num_axes": 5, "num_components": 1, "latent_dim": 2, "components": (1,),
+    "latent_dims": (2,), "num_iters": 3, "views__components": (1,), "views__latent_dim": 3, "views__latent_dims": (3,),
+}  # fmt: skip
+
+
+def test_two_views_from_a_file(tmp_path, rng):
+    config = changed("two_view", views__root=str(two_views(tmp_path, rng)), **SMALL)
+    results = launch.execute(super_vector.run, config, tmp_path / "run")
+    assert all(0 <= value <= 100 for value in results.values())
+    assert results["rank 1 %, likelihood ratio, 1 components, people, another capture"] > 50  # by chance 15: 3 of 19
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "One view asks" in page
+    assert page.count("<figure>") >= 1
+    with pytest.raises(ValueError, match=r"config\.views\.y must be at most 1 \(the file has 2 views\); got 2"):
+        sets.load(changed("two_view", views__root=config.views.root, views__y=2))
+
+
+def test_rank_one_of_both_tasks():
+    """Query 0 finds its own capture first and another person's second, query 1 the person only."""
+    scores = np.array([[9.0, 8, 0, 0], [1, 7, 0, 0], [5, 0, 9, 8], [0, 0, 8, 9]])
+    same, other = cross_view._rates_of(scores, np.array([0, 0, 1, 1]))
+    assert (same, other) == (0.75, 0.75)
+
+
+def test_what_is_missing_is_named():
+    with pytest.raises(ValueError, match=r"--config\.views\.root is missing"):
+        sets.load(changed("two_view"))
+    with pytest.raises(ValueError, match=r"config\.source must be one of 'images', 'views'; got 'veiws'"):
+        sets.load(changed(source="veiws"))
