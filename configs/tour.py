@@ -82,7 +82,6 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.feature_maps.estimates.num_images = 100
     config.feature_maps.estimates.num_draws = 3
     config.feature_maps.estimates.sizes = (64, 256, 512, 1024, 2048)
-    config.feature_maps.estimates.small_dim = 16
     config.feature_maps.inverse = ConfigDict()
     config.feature_maps.inverse.num_images = 5
     config.feature_maps.inverse.expansions = (5,)
@@ -143,7 +142,6 @@ def _smoke(config: ConfigDict) -> None:
     config.feature_maps.estimates.num_images = 20
     config.feature_maps.estimates.num_draws = 2
     config.feature_maps.estimates.sizes = (32, 128)
-    config.feature_maps.estimates.small_dim = 4
     config.feature_maps.inverse.num_images = 2
     config.feature_maps.inverse.expansions = (2,)
     config.feature_maps.inverse.ratios = (0.3, 1.0)

@@ -11,7 +11,17 @@ from ml_collections import ConfigDict
 
 from experiments import inputs
 from experiments.publish import publish
-from experiments.sections import clusters, committees, groups, pixels, same_person, subspaces
+from experiments.sections import (
+    clusters,
+    committees,
+    feature_maps,
+    gallery,
+    groups,
+    pixels,
+    same_person,
+    subspaces,
+    super_vectors,
+)
 from jaxface.reports.tables import Table
 from jaxface.runtime import launch, log
 from jaxface.runtime.workdir import Workdir
@@ -23,6 +33,9 @@ SECTIONS = {
     "same_person": same_person,
     "groups": groups,
     "committees": committees,
+    "gallery": gallery,
+    "super_vectors": super_vectors,
+    "feature_maps": feature_maps,
 }
 
 

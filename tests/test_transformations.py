@@ -24,6 +24,7 @@ ROOMS = [
     "ensembles",
     "features",
     "mixtures",
+    "sparse",
 ]
 TABLES = {room: importlib.import_module(f"tests.{room}.cases") for room in ROOMS}
 CASES = [case for table in TABLES.values() for case in table.CASES]

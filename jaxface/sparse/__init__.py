@@ -12,12 +12,14 @@ for Periocular-Based Full Face Hallucination).
     kernel_hallucination      fit_kernel_ridge, fit_fastfood_ridge
     dictionary_hallucination  fit_ksvd, fit_dw_ksvd (14), (15)
     fastfood_hallucination    fit_fastfood_dw_ksvd (17), fit_fastfood_dw_ksvd_dekernelized (18)-(20), effective_beta
+    network_hallucination     fit_network, with features that are learnt
 
 Where the printed text differs from this code, the text is wrong: the visible rows are weighted by sqrt(1 + beta) and
 not 1 + sqrt(beta); (21) shrinks where any entry is too large, by the largest of the atom; inside Algorithm 2 it would
 do nothing, for atoms have length one.
 
-`METHODS` are `fit(x, mask, ...)`, those of `RANDOM_METHODS` take a key before.
+Every method is `fit(x, mask, ...)` for faces x `[n, d]` and a mask `[d]` of the pixels that will be seen, and gives a
+model for `reconstruct`. `METHODS` draw nothing, `RANDOM_METHODS` take a key first, and `KERNEL_METHODS` a kernel.
 """
 
 from jaxface.sparse import hallucination, kernel_ksvd, ksvd, omp, online
@@ -25,6 +27,7 @@ from jaxface.sparse.atom_update import approximate, exact
 from jaxface.sparse.dictionary import Dictionary, KernelDictionary, SparseCode, decode, dense
 from jaxface.sparse.dictionary_hallucination import fit_dw_ksvd, fit_ksvd
 from jaxface.sparse.fastfood_hallucination import (
+    draw_maps,
     effective_beta,
     fit_fastfood_dw_ksvd,
     fit_fastfood_dw_ksvd_dekernelized,
@@ -33,6 +36,7 @@ from jaxface.sparse.fastfood_hallucination import (
 from jaxface.sparse.hallucination import fit_for_psnr, reconstruct, reconstruct_matrix, with_visible
 from jaxface.sparse.kernel_hallucination import fit_fastfood_ridge, fit_kernel_ridge
 from jaxface.sparse.linear_hallucination import fit_pca, fit_pca_prior, fit_ridge
+from jaxface.sparse.network_hallucination import fit_network
 
 METHODS = {"pca": fit_pca, "pca_prior": fit_pca_prior, "ridge": fit_ridge}
 RANDOM_METHODS = {
@@ -41,11 +45,14 @@ RANDOM_METHODS = {
     "fastfood_dw_ksvd": fit_fastfood_dw_ksvd,
     "fastfood_dw_ksvd_dekernelized": fit_fastfood_dw_ksvd_dekernelized,
     "fastfood_ridge": fit_fastfood_ridge,
+    "network": fit_network,
 }
+KERNEL_METHODS = {"kernel_ridge": fit_kernel_ridge}
 ATOM_UPDATES = {"approximate": approximate, "exact": exact}
 
 __all__ = [
     "ATOM_UPDATES",
+    "KERNEL_METHODS",
     "METHODS",
     "RANDOM_METHODS",
     "Dictionary",
@@ -53,6 +60,7 @@ __all__ = [
     "SparseCode",
     "decode",
     "dense",
+    "draw_maps",
     "effective_beta",
     "fit_dw_ksvd",
     "fit_fastfood_dw_ksvd",
@@ -61,6 +69,7 @@ __all__ = [
     "fit_for_psnr",
     "fit_kernel_ridge",
     "fit_ksvd",
+    "fit_network",
     "fit_pca",
     "fit_pca_prior",
     "fit_ridge",

@@ -34,8 +34,6 @@ from jaxface.sparse.dictionary import Dictionary, SparseCode, decode, shrink
 from jaxface.sparse.dictionary_hallucination import DictionaryHallucinator, check_visible
 from jaxface.sparse.hallucination import Reconstruction, checked
 
-_MAPS = "face", "visible"  # what their keys are called
-
 
 @params
 class FastfoodDictionaryHallucinator:
@@ -56,11 +54,17 @@ class FastfoodDictionaryHallucinator:
         return lambda pixels: self.mean + solve(features(pixels), forms.sin).x
 
 
+class Maps(NamedTuple):
+    """Feature maps of the face and of its visible part, drawn on their own."""
+
+    face: Fastfood
+    visible: Fastfood
+
+
 class _Learnt(NamedTuple):
     """What both fits make of the faces."""
 
-    face_map: Fastfood
-    visible_map: Fastfood
+    maps: Maps
     stacked: jax.Array  # [n, f + g], features of the faces, the second part times sqrt(beta)
     dictionary: Dictionary  # [f + g, k]
     info: FitInfo
@@ -83,13 +87,22 @@ def share_clipped(model: FastfoodDictionaryHallucinator, pixels: jax.Array) -> j
     return (jnp.abs(features) > 1 / math.sqrt(features.shape[0])).mean(dtype=features.dtype)
 
 
-def effective_beta(model: FastfoodDictionaryHallucinator, beta: ArrayLike) -> jax.Array:
-    """The beta of image space that counts the visible pixels as `beta` does in the feature space of a model.
+def draw_maps(key: jax.Array, x: ArrayLike, mask: ArrayLike, *, expansion: int, quantile: float) -> Maps:
+    """The maps that a fit with this key draws for faces x `[n, d]`: `expansion` times the padded dimensions each.
+
+    Their bandwidths are the least that keep the share `quantile` of the data in the range of the sine; on the host.
+    """
+    centred, mean, visible = checked(x, mask)
+    checks.typed_key(key)
+    return _draw_maps(key, centred, mean, visible, expansion, quantile)
+
+
+def effective_beta(maps: Maps, beta: ArrayLike) -> jax.Array:
+    """The beta of image space that counts the visible pixels as `beta` does in the feature space of these maps.
 
     `|phi(y)|^2` is about `|y|^2 / bandwidth^2`, and the mean square of the entries of V is `1 / bandwidth^2`.
     """
-    maps = model.visible_map, model.face_map
-    visible, face = (jnp.trace(gram_matrix(m)) / (m.num_features * m.input_dim) for m in maps)
+    visible, face = (jnp.trace(gram_matrix(m)) / (m.num_features * m.input_dim) for m in (maps.visible, maps.face))
     return jnp.asarray(beta * visible / face)
 
 
@@ -119,13 +132,13 @@ def fit_fastfood_dw_ksvd(
         "tol": tol,
         "update": update,
     }
-    learnt = _learn(key, centred, visible, beta, expansion, quantile, **options)
-    f = learnt.face_map.num_features
+    learnt = _learn(key, centred, mean, visible, beta, expansion, quantile, **options)
+    f = learnt.maps.face.num_features
     model = FastfoodDictionaryHallucinator(
         mean=mean,
         visible=visible,
-        face_map=learnt.face_map,
-        visible_map=learnt.visible_map,
+        face_map=learnt.maps.face,
+        visible_map=learnt.maps.visible,
         face_atoms=learnt.dictionary.atoms[:f],
         visible_atoms=learnt.dictionary.atoms[f:] / jnp.sqrt(jnp.asarray(beta, centred.dtype)),
         sparsity=sparsity,
@@ -160,15 +173,16 @@ def fit_fastfood_dw_ksvd_dekernelized(
         "tol": tol,
         "update": update,
     }
-    learnt = _learn(key, centred, visible, beta, expansion, quantile, **options)
+    learnt = _learn(key, centred, mean, visible, beta, expansion, quantile, **options)
     codes = omp.encode_batch(learnt.dictionary, learnt.stacked, sparsity=sparsity)
-    atoms = _atom_images(learnt.face_map, learnt.dictionary, codes)
+    atoms = _atom_images(learnt.maps.face, learnt.dictionary, codes)
     return DictionaryHallucinator(mean=mean, visible=visible, atoms=atoms, sparsity=sparsity), learnt.info
 
 
 def _learn(
     key: jax.Array,
     centred: jax.Array,
+    mean: jax.Array,
     visible: jax.Array,
     beta: ArrayLike,
     expansion: int,
@@ -182,16 +196,35 @@ def _learn(
 ) -> _Learnt:
     checks.typed_key(key)
     checks.positive("beta", beta)
-    checks.at_least("expansion", expansion, 1)
     check_visible(visible.shape[0], sparsity)
     weight = jnp.sqrt(jnp.asarray(beta, centred.dtype))
-    parts = centred, centred[:, visible]
-    maps = [_drawn(prng.stream(key, name), part, expansion, quantile) for name, part in zip(_MAPS, parts, strict=True)]
-    faces, seen = (feature_matrix(m, part, form=forms.sin) for m, part in zip(maps, parts, strict=True))
+    maps = _draw_maps(key, centred, mean, visible, expansion, quantile)
+    faces = feature_matrix(maps.face, centred, form=forms.sin)
+    seen = feature_matrix(maps.visible, centred[:, visible], form=forms.sin)
     stacked = jnp.concatenate([faces, weight * seen], axis=1)
     start = ksvd.init(prng.stream(key, "atoms"), stacked, num_atoms=num_atoms)
     found, info = ksvd.fit(stacked, start, sparsity=sparsity, num_iters=num_iters, tol=tol, update=update)
-    return _Learnt(maps[0], maps[1], stacked, found, info)
+    return _Learnt(maps, stacked, found, info)
+
+
+def _draw_maps(
+    key: jax.Array, centred: jax.Array, mean: jax.Array, visible: jax.Array, expansion: int, quantile: float
+) -> Maps:
+    checks.at_least("expansion", expansion, 1)
+    parts = {"face": centred, "visible": centred[:, visible]}
+    for name, part in parts.items():
+        _check_variation(name, part, mean)
+    return Maps(**{name: _drawn(prng.stream(key, name), part, expansion, quantile) for name, part in parts.items()})
+
+
+def _check_variation(name: str, part: jax.Array, mean: jax.Array) -> None:
+    """Faces that are all the same leave rounding, from which no bandwidth can be had."""
+    rounding = 32 * float(jnp.finfo(part.dtype).eps) * float(jnp.abs(mean).max())
+    if float(jnp.abs(part).max()) <= rounding:
+        raise ValueError(
+            f"x must hold faces that differ; the {name} part is the same in all of them, so its map has no bandwidth. "
+            "Leave out duplicates, or use fit_dw_ksvd, which needs none."
+        )
 
 
 def _drawn(key: jax.Array, x: jax.Array, expansion: int, quantile: float) -> Fastfood:

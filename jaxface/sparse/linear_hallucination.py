@@ -62,8 +62,8 @@ def _pca_prior(centred: jax.Array, visible: jax.Array, *, num_components: int) -
     axes, variances, rank = _principal(centred, num_components)
     total = (centred**2).sum() / n
     discarded = jnp.maximum(total - variances.sum(), 0) / max(d - num_components, 1)
-    # Where nothing was discarded the model is singular; the floor is the rounding of its factorisation.
-    floor = float(jnp.finfo(centred.dtype).eps) * total
+    # Where nothing was discarded the model is singular; the floor is the rounding of the sum and of the factors.
+    floor = nullspace.default_rtol(centred) * total
     noise = jnp.maximum(discarded, floor)
     # On y = sqrt(L) z, all of unit variance, no variance is divided by.
     loadings = axes * jnp.sqrt(variances)[None, :]

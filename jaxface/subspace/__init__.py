@@ -12,12 +12,13 @@ within: the constraint of (8), and (9) and (10), read with S_b.
     kernel_map     KernelMap(kernel, train, coefficients, offset): `z = A'k(train, x) + offset`
     kernel_rca     RCA on kernel vectors; Tsang's regularised form: fit_ridge, fit_metric
     kernel_np_per  (7), (8) with `A'A = I` or `A'KA = I`
+    kcfa           a kernel correlation filter for each class; images compared by the cosine of their responses
     grouping       what methods of groups share: checks, differences within and between
     held_out       choosing a bandwidth, ridge or width by groups that were held out
 """
 
 from jaxface.linalg import gram
-from jaxface.subspace import held_out, kernel_np_per, kernel_rca, lda, np_per, pca, rca
+from jaxface.subspace import held_out, kcfa, kernel_np_per, kernel_rca, lda, np_per, pca, rca
 from jaxface.subspace.kernel_map import KernelMap, kernel_transform
 from jaxface.subspace.linear_map import LinearMap, compose, transform
 
@@ -34,6 +35,7 @@ __all__ = [
     "LinearMap",
     "compose",
     "held_out",
+    "kcfa",
     "kernel_np_per",
     "kernel_rca",
     "kernel_transform",

@@ -10,7 +10,7 @@ import pytest
 from jaxface.data import orl
 from jaxface.runtime import launch, workdir
 
-EXPERIMENTS = ["committee", "finetune", "tour", "verify", "weak_labels"]
+EXPERIMENTS = ["committee", "finetune", "hallucinate", "kernel_maps", "super_vector", "tour", "verify", "weak_labels"]
 
 
 def has_faces():

@@ -36,7 +36,7 @@ def test_codes_of_training_images_are_those_of_the_fit(rng):
     """The error in feature space, image by image through the kernel, is the objective of the next coding stage."""
     x = images(rng)
     kernel = gram.gaussian(bandwidth=2.0)
-    fitted, _ = kernel_ksvd.fit(kernel_ksvd.init(jax.random.key(0), kernel, x, num_atoms=8), sparsity=3, num_iters=2)
+    fitted, _ = kernel_ksvd.fit(kernel_ksvd.init(jax.random.key(0), kernel, x, num_atoms=8), sparsity=3, num_iters=3)
     codes = jax.vmap(lambda z: omp.kernel_encode(fitted, z, sparsity=3))(jnp.asarray(x))
     left = 0.0
     for i, z in enumerate(x):
@@ -44,7 +44,7 @@ def test_codes_of_training_images_are_those_of_the_fit(rng):
         a = np.asarray(fitted.coefficients)[:, support] @ values
         k = np.asarray(kernel(x, x))
         left += 1 - 2 * a @ np.asarray(kernel(x, z[None]))[:, 0] + a @ k @ a
-    again = kernel_ksvd.fit(fitted, sparsity=3, num_iters=1, max_coherence=1.0, min_users=0)[1]
+    again = kernel_ksvd.fit(fitted, **SETTINGS)[1]
     assert float(again.objective[0]) <= left
     assert float(again.objective[0]) > 0.5 * left
 
@@ -61,7 +61,7 @@ def test_the_linear_kernel_is_plain_ksvd(rng):
 
 def test_duplicates_and_constant_images_are_finite(rng):
     x = np.repeat(images(rng, n=6), 2, axis=0)
-    for rows in (x, np.ones((8, 4))):
+    for rows in (x, np.ones((12, 4))):
         init = kernel_ksvd.init(jax.random.key(0), gram.gaussian(bandwidth=1.0), rows, num_atoms=5)
         fitted, info = kernel_ksvd.fit(init, sparsity=2, num_iters=2)
         assert np.isfinite(fitted.coefficients).all()

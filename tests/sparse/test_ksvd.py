@@ -188,7 +188,7 @@ def test_nothing_is_replaced_where_all_is_coded(rng):
 
 
 def test_more_atoms_than_signals_and_constant_signals_stay_finite(rng):
-    for x in (rng.normal(size=(4, 8)), np.ones((6, 8)), np.zeros((6, 8))):
+    for x in (rng.normal(size=(6, 8)), np.ones((6, 8)), np.zeros((6, 8))):
         fitted, info = ksvd.fit(x, start(rng), sparsity=3, num_iters=3)
         assert np.isfinite(fitted.atoms).all()
         assert np.isfinite(info.objective).all()

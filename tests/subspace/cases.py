@@ -7,6 +7,7 @@ from jaxface.linalg import gram
 from jaxface.subspace import (
     grouping,
     held_out,
+    kcfa,
     kernel_map,
     kernel_np_per,
     kernel_rca,
@@ -47,6 +48,11 @@ def a_kernel_map(rng):
     return KernelMap(
         kernel=gaussian(rng), train=images(rng), coefficients=rng.normal(size=(12, 2)), offset=rng.normal(size=2)
     )
+
+
+def some_filters(rng):
+    kernel = kcfa.OnUnitEnergy(kernel=gaussian(rng))
+    return KernelMap(kernel=kernel, train=images(rng), coefficients=rng.normal(size=(12, 3)), offset=np.zeros(3))
 
 
 def a_kernel_metric(rng):
@@ -146,6 +152,16 @@ CASES = [
         grad=(0, 1, 2),
         factor=10,
     ),
+    Case(
+        kcfa.fit,
+        lambda r: (gaussian(r), images(r), LABELS),
+        {"num_classes": 3, "ridge": 0.1},
+        grad=(0, 1),
+        factor=100,
+    ),
+    Case(kcfa.describe, lambda r: (some_filters(r), r.normal(size=14)), grad=(0, 1)),
+    Case(kcfa.score, lambda r: (some_filters(r), r.normal(size=14), r.normal(size=14)), grad=(0, 1, 2)),
+    Case(kcfa.score_matrix, lambda r: (some_filters(r), images(r), images(r)), grad=(0, 1, 2)),
     Case(held_out.group_error, lambda r: (images(r), GROUPS)),
 ]
 
@@ -157,6 +173,7 @@ EXEMPT = [
     np_per.null_directions,  # on the host in float64: how many directions depends on the samples
     np_per.fit_dependent,  # the same, of a fixed width
     kernel_np_per.fit_dependent,  # the same
+    kcfa.median_distance,  # on the host
     held_out.folds,  # rows for the host
     held_out.errors,  # one call for each fold, whose sizes differ
 ]

@@ -141,7 +141,7 @@ def test_messages(fit, settings, message, rng):
 def test_every_group_of_one_image(fit, rng):
     with pytest.raises(ValueError, match="groups of one image alone teach nothing"):
         fit(gram.linear(), rng.normal(size=(5, 40)), np.arange(5), num_groups=5, ridge=0.1)
-    with pytest.raises(ValueError, match="kernel must be one of jaxface.linalg.gram, .* got None"):
+    with pytest.raises(ValueError, match=r"kernel must be one of jaxface\.linalg\.gram, .* got None"):
         fit(None, *draws.grouped(rng), num_groups=5, ridge=0.1)
 
 

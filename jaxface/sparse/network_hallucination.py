@@ -1,0 +1,242 @@
+"""Hallucination by a network on top of ridge regression, fitted for the mean PSNR itself.
+
+    h_1 = gelu(W_1 v + b_1)    h_l = h_(l-1) + gelu(W_l h_(l-1) + b_l)    image = mean + M'v + U'h_L + c
+
+with v the visible pixels about their mean and M the ridge regression; U starts at zero, so the network starts as ridge
+regression and learns what is left. What it learns are features of the eyes, where Fastfood draws them at random. It
+minimises `mean log(e_i + floor)`, e_i the mean squared error of a face, by Adam with dropout.
+
+Faces are nearly symmetric. With `mirror`, the places of the pixels in the mirrored image, every face is also trained
+on as its mirror image, and a reconstruction is the mean of that of the pixels and of that of their mirror image.
+"""
+
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from jaxface.core import checks, prng
+from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.core.pytree import params
+from jaxface.sparse.hallucination import Reconstruction, checked
+from jaxface.sparse.linear_hallucination import fit_ridge
+
+_DECAYS = 0.9, 0.99  # of Adam's means of gradients and of their squares
+_WARM_UP = 0.05  # share of the steps until the learning rate is reached
+
+
+class Weights(NamedTuple):
+    """All that is learnt."""
+
+    linear: jax.Array  # [v, d], M
+    first: jax.Array  # [v, f], W_1
+    others: jax.Array  # [l - 1, f, f]
+    biases: jax.Array  # [l, f]
+    last: jax.Array  # [f, d], U
+    offset: jax.Array  # [d], c
+
+
+@params
+class NetworkHallucinator:
+    """A mean face, the network, and the mirror image."""
+
+    mean: jax.Array  # [d]
+    visible: jax.Array  # int32 [v]
+    weights: Weights
+    mirror: jax.Array  # int32 [d], where each pixel is in the mirrored image; 0 to d - 1 where there is no symmetry
+    mirror_visible: jax.Array  # int32 [v], the same among the visible pixels
+
+    def prepare(self) -> Reconstruction:
+        """Two passes through the network."""
+
+        def image(pixels: jax.Array) -> jax.Array:
+            seen = (pixels - self.mean[self.visible])[None, :]
+            plain, mirrored = network(self.weights, seen), network(self.weights, seen[:, self.mirror_visible])
+            return self.mean + (plain + mirrored[:, self.mirror])[0] / 2
+
+        return image
+
+
+def network(weights: Weights, seen: jax.Array, masks: jax.Array | None = None) -> jax.Array:
+    """Images `[n, d]` about the mean from visible pixels `[n, v]`; masks `[l, n, f]` multiply the layers."""
+    kept = jnp.ones((weights.biases.shape[0], 1, 1), seen.dtype) if masks is None else masks
+    hidden = jax.nn.gelu(seen @ weights.first + weights.biases[0][None, :]) * kept[0]
+    for matrix, bias, mask in zip(weights.others, weights.biases[1:], kept[1:], strict=True):
+        hidden = hidden + jax.nn.gelu(hidden @ matrix + bias[None, :]) * mask
+    return seen @ weights.linear + hidden @ weights.last + weights.offset[None, :]
+
+
+def fit_network(
+    key: jax.Array,
+    x: ArrayLike,
+    mask: ArrayLike,
+    *,
+    ridge: float,
+    width: int,
+    num_layers: int,
+    num_epochs: int,
+    batch_size: int,
+    learning_rate: float,
+    dropout: float,
+    weight_decay: float = 0.0,
+    floor: float = 0.1,
+    mirror: ArrayLike | None = None,
+) -> tuple[NetworkHallucinator, FitInfo]:
+    """A network of `num_layers` layers of `width` for faces x `[n, d]`; the objective is the loss of every epoch.
+
+    `floor` is in units of the median error of the ridge regression it starts from. A mask must show a pixel where it
+    shows its mirror image. On the host.
+    """
+    checks.typed_key(key)
+    centred, mean, visible = checked(x, mask)
+    n = centred.shape[0]
+    for name, size in (("width", width), ("num_layers", num_layers), ("num_epochs", num_epochs)):
+        checks.at_least(name, size, 1)
+    checks.at_least("batch_size", batch_size, 1)
+    checks.at_most("batch_size", batch_size, n, "the number of faces")
+    checks.positive("learning_rate", learning_rate)
+    checks.positive("floor", floor)
+    checks.between("dropout", dropout, 0.0, 1.0, closed_high=False)
+    places, among = _mirrored(mirror, visible, centred.shape[1])
+    mean = (mean + mean[places]) / 2
+    start, _ = fit_ridge(x, mask, ridge=ridge)
+    faces = jnp.asarray(x, mean.dtype) - mean[None, :]
+    seen = faces[:, visible]
+    median = jnp.median(((seen @ start.matrix - faces) ** 2).mean(axis=1))
+    tiny = jnp.asarray(jnp.finfo(mean.dtype).eps, mean.dtype)
+    weights = _drawn(prng.stream(key, "weights"), start.matrix, seen, width, num_layers)
+    learnt, losses = _descend(
+        prng.stream(key, "epochs"),
+        weights,
+        faces,
+        visible,
+        places,
+        jnp.maximum(floor * median, tiny),
+        num_epochs=num_epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        dropout=dropout,
+        weight_decay=weight_decay,
+    )
+    finite = jnp.isfinite(losses).all()
+    info = FitInfo(
+        status=jnp.where(finite, int(Status.OK), int(Status.NON_FINITE)).astype(jnp.int32),
+        num_iters=jnp.asarray(num_epochs, jnp.int32),
+        objective=losses,
+        rank=jnp.asarray(-1, jnp.int32),
+        jitter=jnp.asarray(ridge, mean.dtype),
+        num_replaced=jnp.zeros((), jnp.int32),
+    )
+    model = NetworkHallucinator(mean=mean, visible=visible, weights=learnt, mirror=places, mirror_visible=among)
+    return model, info
+
+
+def _mirrored(mirror: ArrayLike | None, visible: jax.Array, d: int) -> tuple[jax.Array, jax.Array]:
+    """The mirror image as places of pixels, of all `[d]` and among the visible ones `[v]`."""
+    places = np.arange(d) if mirror is None else np.asarray(mirror)
+    checks.shapes(mirror=(places, str(d)))
+    checks.dense_labels("mirror", places, d)
+    if (places[places] != np.arange(d)).any():
+        raise ValueError("mirror must be its own inverse: the mirror image of the mirror image is the image.")
+    seen = np.asarray(visible)
+    if not np.array_equal(np.sort(places[seen]), seen):
+        raise ValueError("mask must show a pixel where it shows its mirror image; leave mirror out for this mask.")
+    return jnp.asarray(places, jnp.int32), jnp.asarray(np.searchsorted(seen, places[seen]), jnp.int32)
+
+
+def _drawn(key: jax.Array, linear: jax.Array, seen: jax.Array, width: int, num_layers: int) -> Weights:
+    """Random layers that keep the size of what goes through them."""
+    v, d = linear.shape
+    first, others = jax.random.split(key)
+    spread = jnp.sqrt((seen**2).mean())
+    scale = 1 / (math.sqrt(v) * jnp.where(spread > 0, spread, 1))
+    return Weights(
+        linear=linear,
+        first=scale * jax.random.normal(first, (v, width), linear.dtype),
+        others=math.sqrt(2 / width) * jax.random.normal(others, (num_layers - 1, width, width), linear.dtype),
+        biases=jnp.zeros((num_layers, width), linear.dtype),
+        last=jnp.zeros((width, d), linear.dtype),
+        offset=jnp.zeros(d, linear.dtype),
+    )
+
+
+@partial(jax.jit, static_argnames=("num_epochs", "batch_size", "dropout"))
+def _descend(
+    key: jax.Array,
+    weights: Weights,
+    faces: jax.Array,
+    visible: jax.Array,
+    mirror: jax.Array,
+    floor: jax.Array,
+    *,
+    num_epochs: int,
+    batch_size: int,
+    learning_rate: float,
+    dropout: float,
+    weight_decay: float,
+) -> tuple[Weights, jax.Array]:
+    """Adam over random batches, the rest of an epoch left out; the learning rate rises, then falls as a cosine."""
+    n = faces.shape[0]
+    num_batches = n // batch_size
+    num_steps = num_epochs * num_batches
+    layers = weights.biases.shape
+
+    def loss(weights: Weights, batch: jax.Array, kept: jax.Array) -> jax.Array:
+        errors = ((network(weights, batch[:, visible], kept) - batch) ** 2).mean(axis=1)
+        return jnp.log(errors + floor).mean()
+
+    def step(state: Any, batch: Any) -> tuple[Any, jax.Array]:
+        weights, means, squares, number = state
+        rows, key = batch
+        drop, flip = jax.random.split(key)
+        chosen = faces[rows]
+        is_mirrored = jax.random.bernoulli(flip, shape=(batch_size, 1))
+        chosen = jnp.where(is_mirrored, chosen[:, mirror], chosen)
+        kept = jax.random.bernoulli(drop, 1 - dropout, (layers[0], batch_size, layers[1])) / (1 - dropout)
+        value, gradient = jax.value_and_grad(loss)(weights, chosen, kept.astype(faces.dtype))
+        number = number + 1
+        rate = learning_rate * _schedule(number / num_steps)
+        weights, means, squares = _adam(weights, gradient, means, squares, number, rate, weight_decay)
+        return (weights, means, squares, number), value
+
+    def epoch(state: Any, key: jax.Array) -> tuple[Any, jax.Array]:
+        shuffle, steps = jax.random.split(key)
+        rows = jax.random.permutation(shuffle, n)[: num_batches * batch_size].reshape(num_batches, batch_size)
+        state, values = jax.lax.scan(step, state, (rows, jax.random.split(steps, num_batches)))
+        return state, values.mean()
+
+    zeros = jax.tree.map(jnp.zeros_like, weights)
+    start: Any = (weights, zeros, zeros, jnp.zeros((), faces.dtype))
+    (weights, *_), losses = jax.lax.scan(epoch, start, jax.random.split(key, num_epochs))
+    return weights, losses
+
+
+def _schedule(progress: jax.Array) -> jax.Array:
+    """1 at the end of the warm-up and 0 at progress 1."""
+    falling = (1 + jnp.cos(jnp.pi * jnp.clip((progress - _WARM_UP) / (1 - _WARM_UP), 0, 1))) / 2
+    return jnp.minimum(progress / _WARM_UP, falling)
+
+
+def _adam(
+    weights: Weights,
+    gradient: Weights,
+    means: Weights,
+    squares: Weights,
+    number: jax.Array,
+    rate: jax.Array,
+    weight_decay: float,
+) -> tuple[Weights, Weights, Weights]:
+    """`w - rate (m / (sqrt s + eps) + decay w)` with the means of gradients and of their squares, freed of bias."""
+    slow, slower = _DECAYS
+    means = jax.tree.map(lambda m, g: slow * m + (1 - slow) * g, means, gradient)
+    squares = jax.tree.map(lambda s, g: slower * s + (1 - slower) * g * g, squares, gradient)
+
+    def moved(w: jax.Array, m: jax.Array, s: jax.Array) -> jax.Array:
+        direction = m / (1 - slow**number) / (jnp.sqrt(s / (1 - slower**number)) + 1e-8)
+        return w - rate * (direction + weight_decay * w)
+
+    return jax.tree.map(moved, weights, means, squares), means, squares

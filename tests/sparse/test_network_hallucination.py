@@ -1,0 +1,114 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from jaxface.core.fitinfo import Status
+from jaxface.sparse import hallucination, linear_hallucination, network_hallucination
+from jaxface.sparse.network_hallucination import Weights, fit_network
+from tests.sparse import draws
+from tests.tolerances import assert_close
+
+KEY = jax.random.key(0)
+MASK = draws.top_mask()
+MIRROR = np.arange(30).reshape(6, 5)[:, ::-1].ravel()
+SETTINGS = {
+    "ridge": 0.01, "width": 8, "num_layers": 2, "num_epochs": 30, "batch_size": 10, "learning_rate": 0.01,
+    "dropout": 0.1,
+}  # fmt: skip
+
+
+def curved(rng, n=60):
+    """Faces whose hidden half is the square of what is seen."""
+    x = draws.faces(rng, n=n)
+    x[:, ~MASK] = 4 * (x[:, MASK] - 0.5) ** 2
+    return x
+
+
+def psnr(model, x):
+    images = np.asarray(hallucination.reconstruct_matrix(model, x[:, MASK]))
+    return float(np.mean(-10 * np.log10(((images - x) ** 2).mean(axis=1))))
+
+
+def weights(rng, v=15, d=30, f=4, layers=3):
+    shapes = Weights((v, d), (v, f), (layers - 1, f, f), (layers, f), (f, d), (d,))
+    return Weights(*(jnp.asarray(rng.normal(size=shape)) for shape in shapes))
+
+
+def test_layers_are_those_of_the_formula(rng):
+    w, seen = jax.tree.map(np.asarray, weights(rng)), rng.normal(size=(6, 15))
+
+    def gelu(u):
+        return u / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (u + 0.044715 * u**3)))
+
+    hidden = gelu(seen @ w.first + w.biases[0])
+    for matrix, bias in zip(w.others, w.biases[1:], strict=True):
+        hidden = hidden + gelu(hidden @ matrix + bias)
+    assert_close(network_hallucination.network(w, seen), seen @ w.linear + hidden @ w.last + w.offset)
+
+
+def test_begins_as_ridge_regression(rng):
+    x = draws.faces(rng)
+    still, _ = fit_network(KEY, x, MASK, **SETTINGS | {"learning_rate": 1e-15})
+    ridge, _ = linear_hallucination.fit_ridge(x, MASK, ridge=0.01)
+    images = [hallucination.reconstruct_matrix(model, x[:, MASK]) for model in (still, ridge)]
+    assert_close(*images, factor=100)
+
+
+def test_learns_what_no_matrix_can(rng):
+    x = curved(rng)
+    train, test = x[:40], x[40:]
+    model, info = fit_network(KEY, train, MASK, **SETTINGS)
+    ridge, _ = linear_hallucination.fit_ridge(train, MASK, ridge=0.01)
+    assert psnr(model, test) > psnr(ridge, test) + 0.5
+    assert info.objective.shape == (30,)
+    assert info.objective[-1] < info.objective[0] - 0.3
+    assert int(info.status) == Status.OK
+    again, _ = fit_network(KEY, train, MASK, **SETTINGS)
+    np.testing.assert_array_equal(again.weights.last, model.weights.last)
+
+
+def test_the_mirror_image_of_what_is_seen_gives_the_mirror_image(rng):
+    x = draws.faces(rng)
+    model, _ = fit_network(KEY, x, MASK, mirror=MIRROR, **SETTINGS)
+    face, turned = x[0], x[0][MIRROR]
+    images = [hallucination.reconstruct(model, each[MASK]) for each in (face, turned)]
+    assert_close(images[1], np.asarray(images[0])[MIRROR], factor=10)
+    assert np.abs(np.asarray(images[0]) - np.asarray(images[1])).max() > 1e-3
+
+
+def test_steps_are_those_of_adam(rng):
+    w = weights(rng)
+    theirs = optax.adamw(0.1, b1=0.9, b2=0.99, weight_decay=0.2)
+    state, expected = theirs.init(w), w
+    means = squares = jax.tree.map(jnp.zeros_like, w)
+    for number in (1.0, 2.0):
+        gradient = weights(rng)
+        moves, state = jax.jit(theirs.update)(gradient, state, expected)
+        expected = optax.apply_updates(expected, moves)
+        w, means, squares = jax.jit(network_hallucination._adam)(w, gradient, means, squares, number, 0.1, 0.2)
+    assert_close(w, expected, factor=10)
+
+
+def test_float32_stays_float32_and_the_same_faces_are_returned(rng):
+    x = np.tile(draws.faces(rng, n=1), (40, 1)).astype(np.float32)
+    model, info = fit_network(KEY, x, MASK, **SETTINGS)
+    leaves = [leaf for leaf in jax.tree.leaves((model, info)) if jnp.issubdtype(leaf.dtype, jnp.floating)]
+    assert {leaf.dtype for leaf in leaves} == {np.dtype("float32")}
+    image = hallucination.reconstruct(model, x[0][MASK])
+    assert image.dtype == jnp.float32
+    assert np.isfinite(image).all()
+    assert np.abs(image - x[0]).max() < 0.1
+
+
+def test_bad_input(rng):
+    x = draws.faces(rng)
+    with pytest.raises(ValueError, match=r"batch_size must be at most 40 \(the number of faces\); got 41"):
+        fit_network(KEY, x, MASK, **SETTINGS | {"batch_size": 41})
+    with pytest.raises(ValueError, match="mirror must be its own inverse"):
+        fit_network(KEY, x, MASK, mirror=np.roll(np.arange(30), 1), **SETTINGS)
+    with pytest.raises(ValueError, match="mask must show a pixel where it shows its mirror image"):
+        fit_network(KEY, x, np.arange(30) == 0, mirror=MIRROR, **SETTINGS)
+    with pytest.raises(ValueError, match="dropout must lie in"):
+        fit_network(KEY, x, MASK, **SETTINGS | {"dropout": 1.0})
