@@ -8,6 +8,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+_STRIPES = 4  # of a large matrix of inner products
+
 
 class ClassMoments(NamedTuple):
     """First moments of every class; an empty class has count 0 and mean 0."""
@@ -43,3 +45,14 @@ def total_factor(x: jax.Array) -> jax.Array:
 def matrix(factor: jax.Array) -> jax.Array:
     """`S = F' F` `[d, d]` of a factor; for small d only, null spaces and ranks come from the factor itself."""
     return factor.T @ factor
+
+
+def inner_products(x: jax.Array) -> jax.Array:
+    """`X X'` `[n, n]` of x `[n, d]`; of many rows only the blocks from the diagonal upwards, five eighths of them."""
+    n = x.shape[0]
+    if n < 128 * _STRIPES:  # a product of that size is over before the pieces are put together
+        return x @ x.T
+    height = -(-n // _STRIPES)
+    stripes = [jnp.pad(x[i : i + height] @ x[i:].T, ((0, 0), (i, 0))) for i in range(0, n, height)]
+    upper = jnp.concatenate(stripes)
+    return jnp.triu(upper) + jnp.triu(upper, 1).T

@@ -79,7 +79,7 @@ def fit_dual(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[Linea
 @partial(jax.jit, static_argnames="num_groups")
 def _fit_dual(x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[LinearMap, FitInfo]:
     centred = scatter.total_factor(x)
-    gram = centred @ centred.T
+    gram = scatter.inner_products(centred)
     constant = jnp.trace(gram) / len(gram) ** 2  # 11'/n gets the mean eigenvalue
     found = dual(gram + constant, groups, num_groups=num_groups, rkhs_orthonormal=True)
     rows = _combined(found.coefficients, centred)
