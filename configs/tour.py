@@ -1,6 +1,6 @@
 """A tour of every system on the ORL faces: one command, one report.
 
-    python -m experiments.tour --config=configs/tour.py --workdir=runs/tour          40 seconds on two cores
+    python -m experiments.tour --config=configs/tour.py --workdir=runs/tour          90 seconds on two cores
     python -m experiments.tour --config=configs/tour.py:smoke --workdir=runs/smoke   a quick look
 
 Expected: 6.9 % identification error for Eigenfaces and 3.5 % for Fisherfaces with a ridge, with 5 training images a
