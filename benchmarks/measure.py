@@ -48,6 +48,7 @@ class Setting:
     their_blas_threads: int
     load: float  # runnable processes on average, in the minute before the row
     versions: dict[str, str]
+    huge_pages: bool = False  # whether the C library asks for them, for both sides
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,11 +64,28 @@ class Result:
     setting: Setting
     ours: list[float] = dataclasses.field(default_factory=list)  # seconds of each repeat
     theirs: list[float] = dataclasses.field(default_factory=list)  # of the same repeats; empty without a peer
+    our_cpu: list[float] = dataclasses.field(default_factory=list)  # seconds of all threads; empty with an own clock
+    their_cpu: list[float] = dataclasses.field(default_factory=list)
     compile: float | None = None  # first call less the median of the warm ones, where there is something to compile
     agreement: str = ""
     quantities: list[Measured] = dataclasses.field(default_factory=list)
     error: str = ""  # why there is no valid figure
     peer_error: str = ""  # why the peer did not run
+
+
+class Clocked(NamedTuple):
+    """One call of a side."""
+
+    result: Any
+    seconds: float
+    cpu: float | None  # seconds of all threads together; None for a side that takes its own time
+
+
+class Times(NamedTuple):
+    """Seconds of the repeats of a side."""
+
+    wall: list[float]
+    cpu: list[float]
 
 
 class Started(NamedTuple):
@@ -99,9 +117,11 @@ def run(row: Row, *, repeats: int) -> Result:
         return dataclasses.replace(result, error=in_words(error))
     return dataclasses.replace(
         result,
-        ours=ours,
-        theirs=theirs,
-        compile=None if started.first_call is None else max(0.0, started.first_call - statistics.median(ours)),
+        ours=ours.wall,
+        theirs=theirs.wall,
+        our_cpu=ours.cpu,
+        their_cpu=theirs.cpu,
+        compile=None if started.first_call is None else max(0.0, started.first_call - statistics.median(ours.wall)),
         agreement=started.agreement,
         quantities=quantities,
         peer_error=started.peer_error,
@@ -119,37 +139,41 @@ def start(row: Row) -> Started:
     """Makes the data and calls each side once, from an empty compilation cache; raises when they disagree."""
     data = row.data()
     jax.clear_caches()
-    ours, seconds, own_clock = _clocked(row.ours, data, blas_threads=1)
-    first_call = None if own_clock else seconds
+    ours = _clocked(row.ours, data, blas_threads=1)
+    first_call = None if ours.cpu is None else ours.seconds
     try:
-        theirs, _, _ = _clocked(row.theirs, data, blas_threads=num_cores())
+        theirs = _clocked(row.theirs, data, blas_threads=num_cores())
     except Exception as error:
         return Started(data, first_call, "", in_words(error))
-    return Started(data, first_call, row.agree(data, ours, theirs), "")
+    return Started(data, first_call, row.agree(data, ours.result, theirs.result), "")
 
 
-def interleaved(row: Row, started: Started, repeats: int) -> tuple[list[float], list[float]]:
-    """Seconds of both sides, measured in turn; the side that goes first changes with every repeat."""
-    sides: list[tuple[Callable[[Any], Any], int, list[float]]] = [(row.ours, 1, [])]
+def interleaved(row: Row, started: Started, repeats: int) -> tuple[Times, Times]:
+    """Times of both sides, measured in turn; the side that goes first changes with every repeat."""
+    ours, theirs = Times([], []), Times([], [])
+    sides: list[tuple[Callable[[Any], Any], int, Times]] = [(row.ours, 1, ours)]
     if not started.peer_error:
-        sides.append((row.theirs, num_cores(), []))
+        sides.append((row.theirs, num_cores(), theirs))
     for repeat in range(repeats):
-        for side, threads, seconds in sides if repeat % 2 == 0 else reversed(sides):
-            seconds.append(_clocked(side, started.data, blas_threads=threads)[1])
-    return sides[0][2], sides[1][2] if len(sides) > 1 else []
+        for side, threads, times in sides if repeat % 2 == 0 else reversed(sides):
+            call = _clocked(side, started.data, blas_threads=threads)
+            times.wall.append(call.seconds)
+            if call.cpu is not None:
+                times.cpu.append(call.cpu)
+    return ours, theirs
 
 
-def _clocked(side: Callable[[Any], Any], data: Any, *, blas_threads: int) -> tuple[Any, float, bool]:
-    """Result and seconds of one call, and whether the side took its own time."""
+def _clocked(side: Callable[[Any], Any], data: Any, *, blas_threads: int) -> Clocked:
+    """One call, timed here unless the side takes its own time."""
     gc.collect()
     time.sleep(_PAUSE)
     with threadpoolctl.threadpool_limits(blas_threads, user_api="blas"):
-        begin = time.perf_counter()
+        begin, begin_cpu = time.perf_counter(), time.process_time()
         result = jax.block_until_ready(side(data))
-        seconds = time.perf_counter() - begin
+        seconds, cpu = time.perf_counter() - begin, time.process_time() - begin_cpu
     if isinstance(result, Timed):
-        return result.result, result.seconds, True
-    return result, seconds, False
+        return Clocked(result.result, result.seconds, None)
+    return Clocked(result, seconds, cpu)
 
 
 def current_setting(row: Row) -> Setting:
@@ -168,6 +192,7 @@ def current_setting(row: Row) -> Setting:
         their_blas_threads=_blas_threads(num_cores()),
         load=round(os.getloadavg()[0], 1),
         versions=versions,
+        huge_pages="glibc.malloc.hugetlb=1" in os.environ.get("GLIBC_TUNABLES", ""),
     )
 
 

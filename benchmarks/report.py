@@ -25,6 +25,7 @@ same machine at the same time, so the column to read is the ratio.
 - Both sides take turns, {repeats} times or more, after a first call that warms them; which goes first alternates. Times
   are medians. The ratio is the median of the ratios within a repeat, with its quartiles in brackets.
 - Before anything is timed both results are compared; the section "Agreement" says what was found.
+- "CPU" is the same ratio of the time of all threads together: what the work costs, whatever else the machine does.
 - "compile" is what our first call took beyond a warm one; it is not part of the times.
 - Our side runs with one BLAS thread (XLA has threads of its own, one a core), the peer with BLAS on every core.
 - A target "≥ 20x" means that the peer takes at least 20 times as long as we do, "≤ 1.5x" that we take at most 1.5 times
@@ -72,11 +73,20 @@ def _replace(path: pathlib.Path, content: bytes) -> None:
 
 def ratio(result: Result) -> Spread | None:
     """The figure of a row over its repeats; None when a side it needs did not run."""
-    ours, theirs = np.asarray(result.ours), np.asarray(result.theirs)
-    if not ours.size or (result.kind != Kind.SECONDS and not theirs.size):
+    return _spread(result.kind, result.ours, result.theirs)
+
+
+def cpu_ratio(result: Result) -> Spread | None:
+    """The same of the time of all threads together, which a busy machine disturbs less."""
+    return None if result.kind == Kind.SECONDS else _spread(result.kind, result.our_cpu, result.their_cpu)
+
+
+def _spread(kind: str, ours: list[float], theirs: list[float]) -> Spread | None:
+    if not ours or (kind != Kind.SECONDS and not theirs):
         return None
-    figure_of = {Kind.SPEEDUP: lambda: theirs / ours, Kind.COST: lambda: ours / theirs, Kind.SECONDS: lambda: ours}
-    return Spread(*(float(q) for q in np.quantile(figure_of[Kind(result.kind)](), [0.25, 0.5, 0.75])))
+    a, b = np.asarray(ours), np.asarray(theirs)
+    figure_of = {Kind.SPEEDUP: lambda: b / a, Kind.COST: lambda: a / b, Kind.SECONDS: lambda: a}
+    return Spread(*(float(q) for q in np.quantile(figure_of[Kind(kind)](), [0.25, 0.5, 0.75])))
 
 
 def reached(result: Result) -> bool | None:
@@ -104,14 +114,16 @@ def markdown(results: list[Result]) -> str:
 
 
 def _times(results: list[Result]) -> str:
-    header = ["row", "work", "peer", "dtype", "ours", "peer's", "ratio", "target", "reached", "compile"]
-    lines = [header, ["---"] * 4 + ["---:"] * 4 + ["---", "---:"]]
+    header = ["row", "work", "peer", "dtype", "ours", "peer's", "ratio", "CPU", "target", "reached", "compile"]
+    lines = [header, ["---"] * 4 + ["---:"] * 5 + ["---", "---:"]]
     for result in results:
         medians = [duration(statistics.median(side)) if side else "–" for side in (result.ours, result.theirs)]
         compiled = "–" if result.compile is None else duration(result.compile)
         verdict = {None: "–", True: "yes", False: "**no**"}[reached(result)]
         row = [result.name, result.work, result.peer, result.dtype, *medians]
-        lines.append([*row, _ratio_in_words(result), target_in_words(result), verdict, compiled])
+        cpu = cpu_ratio(result)
+        whole = "–" if cpu is None else _times_sign(cpu.median)
+        lines.append([*row, _ratio_in_words(result), whole, target_in_words(result), verdict, compiled])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n![ratios against targets](results.svg)\n"
 
 
@@ -158,7 +170,8 @@ def _settings(results: list[Result]) -> list[str]:
         versions = ", ".join(f"{name} {version}" for name, version in setting.versions.items())
         text = (
             f"{setting.date}, {setting.cpu}, {setting.cores} cores; BLAS threads: ours {setting.our_blas_threads}, "
-            f"peer {setting.their_blas_threads}; XLA threads: {setting.cores}; {versions}"
+            f"peer {setting.their_blas_threads}; XLA threads: {setting.cores}; huge pages: "
+            f"{'yes' if setting.huge_pages else 'no'}; {versions}"
         )
         rows.setdefault(text, []).append(f"{result.name} ({setting.load:g})")
     return [f"{text}. Rows (with the load before each): {', '.join(names)}" for text, names in rows.items()]

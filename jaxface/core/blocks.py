@@ -44,13 +44,23 @@ def map_rows(fn: Callable[[jax.Array], Any], x: jax.Array, *, block_size: int) -
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:n], mapped)
 
 
-def fold_rows(step: Callable[[S, jax.Array, jax.Array], S], init: S, x: jax.Array, *, block_size: int) -> S:
-    """Folds `state = step(state, rows [block_size, ...], valid [block_size])` over the blocks of `x`."""
+def fold_rows(step: Callable[[S, Any, jax.Array], S], init: S, x: Any, *, block_size: int) -> S:
+    """Folds `state = step(state, rows, valid [block_size])` over blocks of the rows of `x`, an array or tree of them.
 
-    def body(state: S, block: Any) -> tuple[S, None]:
-        return step(state, *block), None
+    Nothing is copied or padded: the last block begins early enough to be full, and the rows that it shares with the
+    one before are not valid there. Fewer rows than `block_size` are one block.
+    """
+    n = jax.tree.leaves(x)[0].shape[0]
+    if n == 0:
+        return init
+    size = min(n, block_size)
 
-    return jax.lax.scan(body, init, (split(x, block_size), valid_rows(x.shape[0], block_size)))[0]
+    def body(state: S, first_new: jax.Array) -> tuple[S, None]:
+        start = jnp.minimum(first_new, n - size)
+        rows = jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, size), x)
+        return step(state, rows, start + jnp.arange(size, dtype=jnp.int32) >= first_new), None
+
+    return jax.lax.scan(body, init, size * jnp.arange(num_blocks(n, size), dtype=jnp.int32))[0]
 
 
 def padded_batches(x: np.ndarray, *, block_size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:

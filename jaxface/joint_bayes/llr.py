@@ -166,14 +166,12 @@ def set_llr_matrix(
     if (sizes < 1).any() or (np.asarray(count_a) < 1).any():
         raise ValueError("count_a and count_b must be at least 1: an empty set has no score.")
     sum_a, sum_b, count_a = jnp.asarray(sum_a), jnp.asarray(sum_b), jnp.asarray(count_a)
-    scores = jnp.zeros((len(sum_a), len(sizes)), sum_a.dtype)
+    count_a = count_a.astype(sum_a.dtype)
+    places, blocks = [np.zeros(0, np.int64)], [jnp.zeros((len(sum_a), 0), sum_a.dtype)]
     for size in np.unique(sizes):
-        columns = np.flatnonzero(sizes == size)
-        block = _same_size_scores(
-            basis, sum_a, count_a.astype(sum_a.dtype), sum_b[columns], jnp.asarray(size, sum_a.dtype)
-        )
-        scores = scores.at[:, columns].set(block)
-    return scores
+        places.append(np.flatnonzero(sizes == size))
+        blocks.append(_same_size_scores(basis, sum_a, count_a, sum_b[places[-1]], jnp.asarray(size, sum_a.dtype)))
+    return jnp.concatenate(blocks, axis=1)[:, np.argsort(np.concatenate(places))]
 
 
 @jax.jit

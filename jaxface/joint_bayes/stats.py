@@ -14,7 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxface.core import checks
+from jaxface.core import blocks, checks
+
+_BLOCK_SIZE = 8192  # rows that `collect` takes at a time
 
 
 class Stats(NamedTuple):
@@ -52,24 +54,42 @@ def dense_ids(labels: Any) -> tuple[np.ndarray, np.ndarray]:
 def collect(x: ArrayLike, ids: ArrayLike, *, num_identities: int, shift: ArrayLike) -> Stats:
     """Statistics of x `[n, d]` with dense ids `[n]`, -1 for rows to leave out, about `shift` `[d]`.
 
-    One GEMM and one segment sum. Blocks of a stream share one shift, near the mean; `merge` adds them.
+    One GEMM and one segment sum, in blocks of rows where x lies on one device: a centred copy of all of x would cost
+    as much time as its second moment. Blocks of a stream share one shift, near the mean; `merge` adds them.
     """
     checks.shapes(x=(x, "n d"), ids=(ids, "n"), shift=(shift, "d"))
     checks.floating(x=x, shift=shift)
     checks.finite(x=x)
     checks.dense_labels("ids", ids, num_identities, padding=True)
-    return _collect(jnp.asarray(x), jnp.asarray(ids), jnp.asarray(shift), num_identities=num_identities)
+    x = jnp.asarray(x)
+    # Sharded rows must stay where they are, and inside a transformation nobody knows where that is.
+    whole = not checks.is_concrete(x) or len(x.sharding.device_set) > 1
+    block_size = max(1, len(x)) if whole else _BLOCK_SIZE
+    return _collect(x, jnp.asarray(ids), jnp.asarray(shift), num_identities=num_identities, block_size=block_size)
 
 
-@partial(jax.jit, static_argnames="num_identities")
-def _collect(x: jax.Array, ids: jax.Array, shift: jax.Array, num_identities: int) -> Stats:
-    kept = ids >= 0
-    centred = jnp.where(kept[:, None], x - shift[None, :], 0)
-    # Out-of-range ids are dropped by the segment sum, so padding needs a place beyond the last person only.
-    place = jnp.where(kept, ids, num_identities)
-    count = jax.ops.segment_sum(kept.astype(x.dtype), place, num_identities)
-    total = jax.ops.segment_sum(centred, place, num_identities)
-    return Stats(count, total, centred.T @ centred, shift)
+@partial(jax.jit, static_argnames=("num_identities", "block_size"))
+def _collect(x: jax.Array, ids: jax.Array, shift: jax.Array, *, num_identities: int, block_size: int) -> Stats:
+    def add(stats: Stats, rows: tuple[jax.Array, jax.Array], valid: jax.Array) -> Stats:
+        kept = valid & (rows[1] >= 0)
+        centred = jnp.where(kept[:, None], rows[0] - shift[None, :], 0)
+        # Out-of-range ids are dropped, so padding needs a place beyond the last person only.
+        place = jnp.where(kept, rows[1], num_identities)
+        return Stats(
+            count=stats.count.at[place].add(kept.astype(x.dtype), mode="drop"),
+            sum=stats.sum.at[place].add(centred, mode="drop"),
+            second_moment=stats.second_moment + centred.T @ centred,
+            shift=stats.shift,
+        )
+
+    d = x.shape[1]
+    zero = Stats(
+        count=jnp.zeros(num_identities, x.dtype),
+        sum=jnp.zeros((num_identities, d), x.dtype),
+        second_moment=jnp.zeros((d, d), x.dtype),
+        shift=shift,
+    )
+    return blocks.fold_rows(add, zero, (x, ids), block_size=block_size)
 
 
 def merge(a: Stats, b: Stats) -> Stats:

@@ -28,6 +28,12 @@ def cholesky(a: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
     return jnp.linalg.cholesky(add_ridge(symmetrize(a), ridge))
 
 
+def is_definite(lower: jax.Array) -> jax.Array:
+    """Whether all squared pivots of a Cholesky factor `[d, d]` exceed `d eps` times the largest; False for NaN."""
+    pivots = jnp.diagonal(lower) ** 2
+    return pivots.min() > lower.shape[0] * float(jnp.finfo(lower.dtype).eps) * pivots.max()
+
+
 def solve(a: jax.Array, b: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
     """`(A + ridge (tr A / d) I)^-1 B` for b `[d]` or `[d, k]`."""
     return cho_solve((cholesky(a, ridge=ridge), True), b)

@@ -3,6 +3,7 @@
 import ctypes
 import hashlib
 import importlib.metadata
+import logging
 import os
 import pathlib
 import platform
@@ -28,6 +29,8 @@ def configure(*, x64: bool) -> None:
     limit_blas_threads()
     keep_freed_memory()
     use_compilation_cache()
+    # That this machine has no TPU is no news for a reader.
+    logging.getLogger("jax._src.xla_bridge").setLevel(logging.WARNING)
 
 
 def widen_thread_pool() -> None:

@@ -18,7 +18,7 @@ from jax.typing import ArrayLike
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params
-from jaxface.linalg import distances, gram, nullspace, psd, scatter
+from jaxface.linalg import distances, gram, psd, scatter
 from jaxface.linalg.gram import Kernel
 from jaxface.subspace import grouping, kernel_map, rca
 from jaxface.subspace.kernel_map import KernelMap
@@ -85,8 +85,7 @@ def _fit_ridge(
 ) -> tuple[KernelMap, FitInfo]:
     k = kernel(x, x)
     lower = psd.cholesky(k)
-    pivots = jnp.diagonal(lower) ** 2
-    definite = pivots.min() > nullspace.default_rtol(k) * pivots.max()  # false for NaN
+    definite = psd.is_definite(lower)
     within = scatter.within_factor(lower, groups, num_classes=num_groups)
     whitener = psd.cholesky(within.T @ within / len(k), ridge=ridge)
     inverse = solve_triangular(lower, jnp.eye(len(k), dtype=k.dtype), lower=True)

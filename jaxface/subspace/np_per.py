@@ -28,7 +28,7 @@ from jax.typing import ArrayLike, DTypeLike
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import stack
-from jaxface.linalg import nullspace, scatter, spectral
+from jaxface.linalg import nullspace, psd, scatter, spectral
 from jaxface.subspace import grouping
 from jaxface.subspace.linear_map import LinearMap
 
@@ -98,8 +98,6 @@ def dual(k: jax.Array, groups: jax.Array, *, num_groups: int, rkhs_orthonormal: 
     about the vectors `y_i = (k(x_1, x_i), ..., k(x_n, x_i))`. Differentiable in k: a QR of full rank has a derivative.
     """
     lower = jnp.linalg.cholesky(k)
-    pivots = jnp.diagonal(lower) ** 2
-    definite = pivots.min() > nullspace.default_rtol(k) * pivots.max()  # false for NaN
     ones = jnp.ones((len(k), 1), k.dtype)
     indicators = jnp.concatenate([ones, jax.nn.one_hot(groups, num_groups, dtype=k.dtype)[:, 1:]], axis=1)
     half = solve_triangular(lower, indicators, lower=True)
@@ -107,7 +105,7 @@ def dual(k: jax.Array, groups: jax.Array, *, num_groups: int, rkhs_orthonormal: 
         coefficients = solve_triangular(lower, _beyond_first(half), lower=True, trans=1)
     else:
         coefficients = _beyond_first(solve_triangular(lower, half, lower=True, trans=1))
-    return Dual(coefficients, lower, definite & grouping.is_complete(groups, num_groups=num_groups))
+    return Dual(coefficients, lower, psd.is_definite(lower) & grouping.is_complete(groups, num_groups=num_groups))
 
 
 def fit_dependent(

@@ -38,13 +38,7 @@ def fit(x: jax.Array, *, num_components: int, whiten: bool = False) -> tuple[Lin
     With `whiten`, the outputs have unit variance on the training set. Axes beyond the numerical rank are zero and
     the status says RANK_DEFICIENT. The result has stopped gradients.
     """
-    sizes = checks.shapes(x=(x, "n d"))
-    checks.floating(x=x)
-    checks.finite(x=x)
-    checks.at_least("number of samples", sizes["n"], 2)
-    checks.at_least("num_components", num_components, 1)
-    most = min(sizes["n"] - 1, sizes["d"])
-    checks.at_most("num_components", num_components, most, f"{sizes['n']} centred samples of {sizes['d']} dimensions")
+    _most_components(x, num_components)
     return _fit(x, num_components=num_components, whiten=whiten)
 
 
@@ -62,16 +56,10 @@ def fit_randomized(
     is that of GEMMs, and x is neither copied nor squared. The leading axes are right to rounding where the spectrum
     falls; the last few are a rotation of their neighbours. The rank is at most the number of directions tried.
     """
-    sizes = checks.shapes(x=(x, "n d"))
     checks.typed_key(key)
-    checks.floating(x=x)
-    checks.finite(x=x)
     checks.at_least("num_passes", num_passes, 1)
     checks.at_least("extra", extra, 0)
-    checks.at_least("num_components", num_components, 1)
-    most = min(sizes["n"] - 1, sizes["d"])
-    checks.at_most("num_components", num_components, most, f"{sizes['n']} centred samples of {sizes['d']} dimensions")
-    width = min(num_components + extra, most)
+    width = min(num_components + extra, _most_components(x, num_components))
     return _fit_randomized(key, x, num_components=num_components, whiten=whiten, num_passes=num_passes, width=width)
 
 
@@ -100,6 +88,18 @@ def _fit_randomized(
     axes = jnp.where(keep[None, :], spectral.fix_signs(directions @ svd.right.T)[:, :num_components], 0)
     variances = jnp.where(keep, svd.values[:num_components] ** 2 / n, 0)
     return _map(jax.lax.stop_gradient(Principal(mean, axes, variances, rank)), whiten)
+
+
+def _most_components(x: jax.Array, num_components: int) -> int:
+    """min(n - 1, d), after checks of x `[n, d]` and of the number asked for."""
+    n, d = checks.shapes(x=(x, "n d")).values()
+    checks.floating(x=x)
+    checks.finite(x=x)
+    checks.at_least("number of samples", n, 2)
+    checks.at_least("num_components", num_components, 1)
+    most = min(n - 1, d)
+    checks.at_most("num_components", num_components, most, f"{n} centred samples of {d} dimensions")
+    return most
 
 
 def _map(found: Principal, whiten: bool) -> tuple[LinearMap, FitInfo]:

@@ -127,6 +127,7 @@ def test_a_side_may_take_its_own_time():
     timed = row("A1", ours=lambda _: Timed(7, 0.5), theirs=lambda _: Timed(7, 3.0), target=rows.seconds(1.0))
     measured = measure.run(timed, repeats=7)
     assert (set(measured.ours), set(measured.theirs), measured.compile) == ({0.5}, {3.0}, None)
+    assert (measured.our_cpu, measured.their_cpu) == ([], [])
     assert report.reached(measured) is True
 
 
@@ -189,6 +190,26 @@ def test_ratio_pairs_the_repeats_and_the_verdict_follows_the_kind(kind, target, 
     assert report.reached(measured) is met
 
 
+def test_cpu_time_has_its_own_ratio():
+    measured = result(our_cpu=[1.0, 1.0, 2.0], their_cpu=[5.0, 6.0, 8.0])
+    np.testing.assert_allclose(report.cpu_ratio(measured), (4.5, 5.0, 5.5))
+    assert "| 3.00x [2.50x, 3.50x] | 5.00x | ≥ 2x | yes |" in report.markdown([measured])
+    assert report.cpu_ratio(result()) is None
+    assert report.cpu_ratio(result("seconds", our_cpu=[1.0], their_cpu=[1.0])) is None
+
+
+def test_sleep_takes_no_cpu_time_and_work_does():
+    def worker(_):
+        end = time.process_time() + SLOW
+        while time.process_time() < end:
+            pass
+        return 7
+
+    measured = measure.run(row("A1", theirs=worker), repeats=3)
+    assert min(measured.our_cpu) < QUICK
+    assert min(measured.their_cpu) >= SLOW
+
+
 def test_a_limit_beside_time_can_miss_the_target():
     over = result(quantities=[measure.Measured("memory", "MB", 30.0, 20.0)])
     assert report.reached(over) is False
@@ -208,7 +229,10 @@ def test_rows_that_ran_alike_share_a_line_of_versions():
     newer = dataclasses.replace(other, name="C1", setting=dataclasses.replace(other.setting, versions={"jax": "2"}))
     settings = report.markdown([result(), other, newer]).partition("## Machines and versions\n\n")[2].splitlines()
     assert len(settings) == 2
-    assert settings[0].startswith("- 2026-01-02, A CPU, 2 cores; BLAS threads: ours 1, peer 2; XLA threads: 2; jax 1.")
+    assert settings[0].startswith(
+        "- 2026-01-02, A CPU, 2 cores; BLAS threads: ours 1, peer 2; XLA threads: 2; "
+        "huge pages: no; jax 1."
+    )
     assert settings[0].endswith("A1 (0.1), B1 (3)")
 
 

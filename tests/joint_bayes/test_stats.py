@@ -80,6 +80,14 @@ def test_padded_blocks_of_a_stream(rng):
     assert_close(total, collect(x, ids, num_identities=4, shift=shift), factor=0.01)
 
 
+@pytest.mark.parametrize("rows", [23, 24, 25, 3])  # the last block shares rows, is full, holds one row; one block
+def test_the_blocks_of_one_pass_do_not_show(rows, rng, monkeypatch):
+    x, ids, shift = rng.normal(size=(rows, 3)), rng.integers(-1, 4, size=rows).astype(np.int32), rng.normal(size=3)
+    monkeypatch.setattr("jaxface.joint_bayes.stats._BLOCK_SIZE", 8)
+    found = collect(x, ids, num_identities=4, shift=shift)
+    assert_close(tuple(found[:3]), definition(x, ids, 4, shift), factor=0.01)
+
+
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**31), size=st.floats(0, 1e3))
 def test_recenter_is_exact(seed, size):
