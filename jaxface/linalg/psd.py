@@ -28,10 +28,10 @@ def cholesky(a: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
     return jnp.linalg.cholesky(add_ridge(symmetrize(a), ridge))
 
 
-def is_definite(lower: jax.Array) -> jax.Array:
-    """Whether all squared pivots of a Cholesky factor `[d, d]` exceed `d eps` times the largest; False for NaN."""
-    pivots = jnp.diagonal(lower) ** 2
-    return pivots.min() > lower.shape[0] * float(jnp.finfo(lower.dtype).eps) * pivots.max()
+def is_definite(pivots: jax.Array) -> jax.Array:
+    """Whether squared pivots, those of Cholesky factors `[d]`, all exceed `d eps` times the largest; False for NaN."""
+    squared = pivots**2
+    return squared.min() > len(pivots) * float(jnp.finfo(pivots.dtype).eps) * squared.max()
 
 
 def solve(a: jax.Array, b: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:

@@ -36,10 +36,8 @@ def fix_signs(vectors: jax.Array) -> jax.Array:
 
 
 def _signs(vectors: jax.Array) -> jax.Array:
-    """+-1 `[r]` by the sign of the largest entry of each column."""
-    largest = jnp.argmax(jnp.abs(vectors), axis=0)
-    picked = jnp.take_along_axis(vectors, largest[None, :], axis=0)[0]
-    return jnp.where(picked < 0, -1, 1).astype(vectors.dtype)
+    """+-1 `[r]` by the sign of the largest entry of each column; without an argmax, which is slow on a CPU."""
+    return jnp.where(vectors.max(axis=0) < -vectors.min(axis=0), -1, 1).astype(vectors.dtype)
 
 
 def eigh(a: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -61,7 +59,7 @@ def diagonalize_pair(a: jax.Array, b: jax.Array) -> PairBasis:
     """Solves `A v = l B v` for symmetric A and positive definite B by whitening with `B = L L'`.
 
     With `L^-1 A L^-T = Q diag(l) Q'`: `V = L^-T Q` and `V^-1 = Q' L'`. The inverse comes from the Cholesky factor and
-    not from `V' B`: in float32 at condition number 1e5 that is the difference between 2e-6 and 1e-2.
+    not from `V' B`: in float32 at condition number 1e5 `V^-1 V` is then off I by 1e-5 and not by 5e-4.
     """
     chex.assert_equal_shape([a, b])
     lower = psd.cholesky(jax.lax.stop_gradient(b))

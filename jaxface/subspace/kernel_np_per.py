@@ -10,18 +10,27 @@ Both put every group on one point. There always is a null space: the samples of 
 """
 
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 
 from jaxface.core import fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import gram, spectral
+from jaxface.linalg import gram, psd, spectral
 from jaxface.linalg.gram import Kernel
 from jaxface.subspace import grouping, kernel_map, np_per
 from jaxface.subspace.kernel_map import KernelMap
+
+
+class Dual(NamedTuple):
+    """Functions `sum_i a_i k(x_i, .)` that are constant on every group."""
+
+    coefficients: jax.Array  # [n, R - 1], one function a column
+    is_reliable: jax.Array  # bool [], False when K is singular to rounding or a group empty
 
 
 def fit(
@@ -41,11 +50,30 @@ def _fit(
     kernel: Kernel, x: jax.Array, groups: jax.Array, *, num_groups: int, rkhs_orthonormal: bool
 ) -> tuple[KernelMap, FitInfo]:
     k = kernel(x, x)
-    found = np_per.dual(k, groups, num_groups=num_groups, rkhs_orthonormal=rkhs_orthonormal)
+    found = dual(k, groups, num_groups=num_groups, rkhs_orthonormal=rkhs_orthonormal)
     coefficients = spectral.fix_signs(jnp.where(found.is_reliable, found.coefficients, 0))
     status = jnp.where(found.is_reliable, int(Status.OK), int(Status.RANK_DEFICIENT))
     info = fitinfo.closed_form(dtype=k.dtype, status=status, rank=jnp.where(found.is_reliable, num_groups - 1, -1))
     return kernel_map.centred_map(kernel, x, k, coefficients), info
+
+
+def dual(k: jax.Array, groups: jax.Array, *, num_groups: int, rkhs_orthonormal: bool) -> Dual:
+    """Coefficients with `K a` constant on every group, from a positive definite Gram matrix k `[n, n]`.
+
+    `a = K^-1 Z c` for group indicators Z `[n, R]`. With `rkhs_orthonormal`, `1'a = 0` and `A'KA = I`: the images of
+    these functions lie in the span of differences in feature space. Otherwise `1'K^-1 a = 0` and `A'A = I`: the same
+    about the vectors `y_i = (k(x_1, x_i), ..., k(x_n, x_i))`. Differentiable in k: a QR of full rank has a derivative.
+    """
+    lower = jnp.linalg.cholesky(k)
+    ones = jnp.ones((len(k), 1), k.dtype)
+    indicators = jnp.concatenate([ones, jax.nn.one_hot(groups, num_groups, dtype=k.dtype)[:, 1:]], axis=1)
+    half = solve_triangular(lower, indicators, lower=True)
+    if rkhs_orthonormal:
+        coefficients = solve_triangular(lower, _beyond_first(half), lower=True, trans=1)
+    else:
+        coefficients = _beyond_first(solve_triangular(lower, half, lower=True, trans=1))
+    is_definite = psd.is_definite(jnp.diagonal(lower))
+    return Dual(coefficients, is_definite & grouping.is_complete(groups, num_groups=num_groups))
 
 
 def fit_dependent(
@@ -72,6 +100,11 @@ def fit_dependent(
     coefficients = spectral.fix_signs(jnp.asarray(np.pad(found, ((0, 0), (0, num_groups - 1 - m))), k.dtype))
     info = fitinfo.closed_form(dtype=k.dtype, status=Status.OK if m else Status.RANK_DEFICIENT, rank=m)
     return kernel_map.centred_map(kernel, x, k, coefficients), info
+
+
+def _beyond_first(a: jax.Array) -> jax.Array:
+    """Orthonormal basis of the columns of `a` `[n, k]` after the first is taken out of them, `[n, k - 1]`."""
+    return jnp.linalg.qr(a)[0][:, 1:]
 
 
 def _orthonormal_in_features(k: np.ndarray, groups: np.ndarray, *, num_groups: int, rtol: float) -> np.ndarray:

@@ -85,7 +85,7 @@ def _fit_ridge(
 ) -> tuple[KernelMap, FitInfo]:
     k = kernel(x, x)
     lower = psd.cholesky(k)
-    definite = psd.is_definite(lower)
+    definite = psd.is_definite(jnp.diagonal(lower))
     within = scatter.within_factor(lower, groups, num_classes=num_groups)
     whitener = psd.cholesky(within.T @ within / len(k), ridge=ridge)
     inverse = solve_triangular(lower, jnp.eye(len(k), dtype=k.dtype), lower=True)

@@ -8,7 +8,7 @@ points, and lengths in the subspace are those of the pixels. With groups = class
 Three routes to one subspace, the same to rounding:
 
     fit             one thin QR of differences: any precision; samples affinely independent
-    fit_dual        one n x n Cholesky factor: several times as fast; float64 and independent samples
+    fit_dual        one Cholesky factor of inner products: twice as fast; float64 and independent samples
     fit_dependent   two thin SVDs on the host in float64: samples of any rank, such as duplicates
 
 The first two never look at values, so they can be vmapped over draws of groups; where their own check of the rank
@@ -17,7 +17,6 @@ two things. All give R - 1 columns, zeros beyond the rank, so that results stack
 """
 
 from functools import partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,14 +30,6 @@ from jaxface.core.pytree import stack
 from jaxface.linalg import nullspace, psd, scatter, spectral
 from jaxface.subspace import grouping
 from jaxface.subspace.linear_map import LinearMap
-
-
-class Dual(NamedTuple):
-    """Functions `sum_i a_i k(x_i, .)` that are constant on every group."""
-
-    coefficients: jax.Array  # [n, R - 1], one function a column
-    lower: jax.Array  # [n, n], L of K = L L'
-    is_reliable: jax.Array  # bool [], False when K is singular to rounding
 
 
 def fit(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[LinearMap, FitInfo]:
@@ -65,10 +56,10 @@ def _fit(x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[LinearMap
 
 
 def fit_dual(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[LinearMap, FitInfo]:
-    """The subspace of `fit` from the n x n matrix of inner products, several times as fast; for float64.
+    """The subspace of `fit` from inner products of differences, several times as fast; for float64.
 
-    With centred X, group indicators Z and `K = XX' + t 11'`, the columns of `X' K^-1 Z` span it. K squares the
-    condition number of the samples, so one step of refinement follows; the check of the rank allows up to about 1e6 in
+    With differences D within groups and E between them, the rows of `E - E D' K^-1 D` span it, `K = DD'`. K squares the
+    condition number of the samples, so D is projected out twice; the check of the rank allows up to about 1e6 in
     float64, and too little in float32 to be of use with faces. Needs d >= n - 1. Differentiable in x.
     """
     n, d = grouping.check(x, groups, num_groups)
@@ -78,34 +69,22 @@ def fit_dual(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[Linea
 
 @partial(jax.jit, static_argnames="num_groups")
 def _fit_dual(x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[LinearMap, FitInfo]:
-    centred = scatter.total_factor(x)
-    gram = scatter.inner_products(centred)
-    constant = jnp.trace(gram) / len(gram) ** 2  # 11'/n gets the mean eigenvalue
-    found = dual(gram + constant, groups, num_groups=num_groups, rkhs_orthonormal=True)
-    rows = _combined(found.coefficients, centred)
-    # What these rows still spread within groups is taken out, and then they are orthonormal to rounding again.
-    spread = scatter.within_factor((rows @ centred.T).T, groups, num_classes=num_groups)
-    rows = rows - _combined(cho_solve((found.lower, True), spread), centred)
-    rows = solve_triangular(jnp.linalg.cholesky(rows @ rows.T), rows, lower=True)
-    return _reported(x, spectral.fix_signs(rows.T), num_groups - 1, found.is_reliable)
+    inner, rows = grouping.contrasts(x, groups, num_groups=num_groups)
+    lower = jnp.linalg.cholesky(scatter.inner_products(inner))
+    first, rows = _projected(lower, inner, rows)
+    _, rows = _projected(lower, inner, rows)
+    # The first two sets of pivots are those of the inner products of all differences.
+    independent = psd.is_definite(jnp.concatenate([jnp.diagonal(lower), jnp.diagonal(first)]))
+    is_reliable = independent & grouping.is_complete(groups, num_groups=num_groups)
+    return _reported(x, spectral.fix_signs(rows.T), num_groups - 1, is_reliable)
 
 
-def dual(k: jax.Array, groups: jax.Array, *, num_groups: int, rkhs_orthonormal: bool) -> Dual:
-    """Coefficients with `K a` constant on every group, from a positive definite Gram matrix k `[n, n]`.
-
-    `a = K^-1 Z c` for group indicators Z `[n, R]`. With `rkhs_orthonormal`, `1'a = 0` and `A'KA = I`: the images of
-    these functions lie in the span of differences in feature space. Otherwise `1'K^-1 a = 0` and `A'A = I`: the same
-    about the vectors `y_i = (k(x_1, x_i), ..., k(x_n, x_i))`. Differentiable in k: a QR of full rank has a derivative.
-    """
-    lower = jnp.linalg.cholesky(k)
-    ones = jnp.ones((len(k), 1), k.dtype)
-    indicators = jnp.concatenate([ones, jax.nn.one_hot(groups, num_groups, dtype=k.dtype)[:, 1:]], axis=1)
-    half = solve_triangular(lower, indicators, lower=True)
-    if rkhs_orthonormal:
-        coefficients = solve_triangular(lower, _beyond_first(half), lower=True, trans=1)
-    else:
-        coefficients = _beyond_first(solve_triangular(lower, half, lower=True, trans=1))
-    return Dual(coefficients, lower, psd.is_definite(lower) & grouping.is_complete(groups, num_groups=num_groups))
+def _projected(lower: jax.Array, inner: jax.Array, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Rows without their part in the span of `inner`, LL' = inner inner', as `root` times orthonormal ones."""
+    rows = rows - _combined(cho_solve((lower, True), inner @ rows.T), inner)
+    root = jnp.linalg.cholesky(rows @ rows.T)
+    # The inverse of the small factor: a product is faster than a triangular solve with as many columns as pixels.
+    return root, solve_triangular(root, jnp.eye(len(root), dtype=root.dtype), lower=True) @ rows
 
 
 def fit_dependent(
@@ -176,11 +155,6 @@ def project(x: ArrayLike, groups: ArrayLike, probes: ArrayLike, *, num_groups: i
     away = probes - jnp.broadcast_to(x.mean(axis=0), probes.shape)
     beyond = nullspace.project_out(jnp.concatenate([inner, outer]), away, rtol=rtol)
     return nullspace.project_out(inner, away, rtol=rtol) - beyond
-
-
-def _beyond_first(a: jax.Array) -> jax.Array:
-    """Orthonormal basis of the columns of `a` `[n, k]` after the first is taken out of them, `[n, k - 1]`."""
-    return jnp.linalg.qr(a)[0][:, 1:]
 
 
 def _combined(coefficients: jax.Array, x: jax.Array) -> jax.Array:

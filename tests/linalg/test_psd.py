@@ -39,6 +39,6 @@ def test_not_positive_definite_gives_nan_and_no_exception():
 def test_definite_means_pivots_above_the_rounding_of_the_factorisation():
     eps = np.finfo(np.float64).eps
     for unit in (1e-9, 1.0, 1e9):  # whatever the units
-        assert psd.is_definite(jnp.diag(unit * jnp.asarray([2.0, 1.0, 2 * np.sqrt(4 * eps)])))
-        assert not psd.is_definite(jnp.diag(unit * jnp.asarray([2.0, 1.0, 2 * np.sqrt(2 * eps)])))
-    assert not psd.is_definite(jnp.linalg.cholesky(-jnp.eye(3)))  # NaN
+        assert psd.is_definite(unit * jnp.asarray([2.0, 1.0, 2 * np.sqrt(4 * eps)]))
+        assert not psd.is_definite(unit * jnp.asarray([2.0, 1.0, 2 * np.sqrt(2 * eps)]))
+    assert not psd.is_definite(jnp.diagonal(jnp.linalg.cholesky(-jnp.eye(3))))  # NaN

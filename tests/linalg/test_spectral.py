@@ -22,9 +22,8 @@ def test_inverse_holds_in_float32_at_condition_1e5(rng):
     q = np.linalg.qr(rng.normal(size=(40, 40)))[0]
     b = (q * np.logspace(0, -5, 40)) @ q.T
     pair = spectral.diagonalize_pair(jnp.asarray(np.eye(40), jnp.float32), jnp.asarray(b, jnp.float32))
-    inverse = np.asarray(pair.inverse, np.float64)
-    rebuilt = inverse.T @ inverse  # V^-T V^-1 = B
-    assert np.linalg.norm(rebuilt - b) / np.linalg.norm(b) < 1e-5
+    product = np.asarray(pair.inverse, np.float64) @ np.asarray(pair.vectors, np.float64)
+    assert np.abs(product - np.eye(40)).max() < 1e-4  # V'B instead of Q'L' is off by 2e-4 and more
 
 
 def test_order_and_signs_are_fixed(rng):

@@ -101,8 +101,10 @@ CASES = [
     Case(rca.whitening, lambda r: (samples(r), np.float64(0.1)), factor=100),
     Case(np_per.fit, lambda r: (images(r), GROUPS), FIVE, factor=10),
     Case(np_per.fit_dual, lambda r: (images(r), GROUPS), FIVE, grad=(0,), factor=100),
-    Case(np_per.dual, lambda r: (a_gram_matrix(r), GROUPS), RKHS, grad=(0,), factor=10, variant="rkhs_orthonormal"),
-    Case(np_per.dual, lambda r: (a_gram_matrix(r), GROUPS), LITERAL, grad=(0,), factor=10),
+    Case(
+        kernel_np_per.dual, lambda r: (a_gram_matrix(r), GROUPS), RKHS, grad=(0,), factor=10, variant="rkhs_orthonormal"
+    ),
+    Case(kernel_np_per.dual, lambda r: (a_gram_matrix(r), GROUPS), LITERAL, grad=(0,), factor=10),
     Case(np_per.project, lambda r: (images(r), GROUPS, r.normal(size=14)), FIVE, grad=(0, 2), factor=10),
     Case(kernel_map.kernel_transform, lambda r: (a_kernel_map(r), r.normal(size=14)), grad=(0, 1)),
     Case(kernel_map.from_linear, lambda r: (gaussian(r), images(r), a_map(r)), grad=(0, 1, 2)),
