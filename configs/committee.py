@@ -20,7 +20,6 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.image_steps = ()  # none: the grey values themselves
     config.num_train = (2, 3, 5)  # images a person
     config.num_held_out = 2  # images a person that choose settings
-    config.probes_per_person = 3.0  # on average, what is left; for the intervals
     config.num_splits = 20
 
     config.pca_widths = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)  # of single LDAs, as parts of N - C; the last is N - C
@@ -59,7 +58,6 @@ def _yaleb(config: ConfigDict) -> None:
     config.data.loader = "matlab"
     config.data.options = ConfigDict({"shape": (32, 32)})
     config.num_train = (5, 10, 20)
-    config.probes_per_person = 41.5
 
 
 def _lfw(config: ConfigDict) -> None:
@@ -67,4 +65,3 @@ def _lfw(config: ConfigDict) -> None:
     config.data.loader = "lfw"
     config.data.options = ConfigDict({"size": (56, 46), "crop": (68, 80, 112, 92), "min_images": 20})
     config.num_train = (5, 10)
-    config.probes_per_person = 36.0

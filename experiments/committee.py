@@ -38,7 +38,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         lead=f"{len(faces.names)} people; every method sees the same images and settings are chosen on "
         f"{config.num_held_out} more images a person that train nobody.",
         headline=report.headline(config, arrays),
-        sections=report.sections(config, arrays),
+        sections=report.sections(arrays),
         credits=(faces.credit,),
     )
     found = {
@@ -63,6 +63,7 @@ def of_size(config: ConfigDict, x: jax.Array, ids: np.ndarray, num_train: int) -
         found.append(methods.errors(config, split, number))
         if number == 0:
             first = analysis.sizes(config, split) | analysis.freedom_of_choice(config, split)
+            first["test to train"] = np.asarray(len(split.probe_ids) / len(split.train_ids))
     return {name: np.stack([each[name] for each in found], axis=-1) for name in found[0]} | first
 
 

@@ -1,6 +1,6 @@
 """Your own photos as embeddings: find the face, align it, and describe it by a small deep network.
 
-    pip install 'jaxface[embed]'
+    pip install -e '.[run,embed]'
     python -m experiments.embed --config=configs/embed.py --config.data.root=PHOTOS --workdir=runs/embedded
 
 PHOTOS holds one folder a person. The largest face of each photo is taken. Writes `embeddings.npz`, which

@@ -15,6 +15,7 @@ os.environ.setdefault("NPROC", "16")  # see jaxface.runtime.environment.widen_th
 if jaxlib.version.__version__.startswith("0.10."):  # another version may not know a flag, and would end the process
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
 
+import hypothesis
 import jax
 import numpy as np
 import pytest
@@ -28,6 +29,19 @@ jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(__file__).parent
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 gc.set_threshold(200_000, 50, 100)  # tracing makes many objects and no cycles
 threadpoolctl.threadpool_limits(1, user_api="blas")
+hypothesis.settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
+hypothesis.settings.load_profile("repeatable")
+
+
+SLOW = ("docs", "experiments", "test_transformations.py")  # and what runs on several devices
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what `make quick` leaves out."""
+    for item in items:
+        place = item.path.relative_to(pathlib.Path(__file__).parent)
+        if place.parts[0] in SLOW or place.name == "test_distributed.py":
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

@@ -23,8 +23,17 @@ def test_the_five_lines_give_an_error_rate():
     assert int(names["info"].status) == 0
 
 
-def test_rooms_and_pictures_exist():
+def test_rooms_studies_pages_and_pictures_exist():
     for room in re.findall(r"`(jaxface/\w+|benchmarks|tests|experiments|configs)`", README):
         assert (ROOT / room).is_dir(), room
+    papers = [row.split("|")[2:5] for row in README.partition("| paper |")[2].splitlines()[2:] if row.startswith("|")]
+    assert len(papers) == 5
+    for rooms, studies, pages in papers:
+        for room in re.findall(r"`(.+?)`", rooms):
+            assert (ROOT / "jaxface" / room).exists(), room
+        for study in re.findall(r"`(.+?)`", studies):
+            assert (ROOT / "experiments" / f"{study}.py").is_file(), study
+        for page in re.findall(r"`(.+?)`", pages):
+            assert (ROOT / page).is_file(), page
     for picture in re.findall(r"!\[.*?\]\((.*?)\)", README):
         assert (ROOT / picture).is_file(), picture

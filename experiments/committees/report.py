@@ -21,8 +21,7 @@ _DEFAULT = len(SINGLE)  # random subspaces by the sum rule
 def headline(config: ConfigDict, arrays: Arrays) -> Table:
     """Error of every method at every number of training images."""
     rows: list[tuple[Cell, ...]] = [
-        (METHODS[m], *(_cell(config, found["errors"][m], num_train) for num_train, found in arrays.items()))
-        for m in range(len(METHODS))
+        (METHODS[m], *(_cell(found, found["errors"][m]) for found in arrays.values())) for m in range(len(METHODS))
     ]
     return Table(
         ("method", *(f"{num_train} images a person" for num_train in arrays)),
@@ -31,21 +30,21 @@ def headline(config: ConfigDict, arrays: Arrays) -> Table:
     )
 
 
-def sections(config: ConfigDict, arrays: Arrays) -> tuple[Section, ...]:
+def sections(arrays: Arrays) -> tuple[Section, ...]:
     """The body of the report."""
-    return (_differences(config, arrays), _rules(config, arrays), _sizes(arrays), _choice(arrays))
+    return (_differences(arrays), _rules(arrays), _sizes(arrays), _choice(arrays))
 
 
-def _interval(config: ConfigDict, values: np.ndarray, num_train: int) -> Interval:
-    ratio = config.probes_per_person / num_train
-    return intervals.paired_interval(values, np.zeros_like(values), test_to_train=ratio)
+def _interval(found: Mapping[str, np.ndarray], values: np.ndarray) -> Interval:
+    """Mean of `values` `[splits]`, widened for the images that splits share."""
+    return intervals.paired_interval(values, np.zeros_like(values), test_to_train=float(found["test to train"]))
 
 
-def _cell(config: ConfigDict, values: np.ndarray, num_train: int) -> Cell:
-    return "–" if np.isnan(values).any() else percent_interval(_interval(config, values, num_train))
+def _cell(found: Mapping[str, np.ndarray], values: np.ndarray) -> Cell:
+    return "–" if np.isnan(values).any() else percent_interval(_interval(found, values))
 
 
-def _differences(config: ConfigDict, arrays: Arrays) -> Section:
+def _differences(arrays: Arrays) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for num_train, found in arrays.items():
         for m in range(len(METHODS)):
@@ -53,7 +52,7 @@ def _differences(config: ConfigDict, arrays: Arrays) -> Section:
             if m == _DEFAULT or np.isnan(gap).any():
                 continue
             plain = intervals.paired_interval(gap, np.zeros_like(gap), test_to_train=0.0)
-            wide = _interval(config, gap, num_train)
+            wide = _interval(found, gap)
             rows.append((num_train, METHODS[m], percent_interval(plain), percent_interval(wide), _verdict(plain)))
     return Section(
         "Does the committee win?",
@@ -76,13 +75,12 @@ def _verdict(interval: Interval) -> str:
     return "committee worse" if interval.low > 0 else "no difference shown"
 
 
-def _rules(config: ConfigDict, arrays: Arrays) -> Section:
+def _rules(arrays: Arrays) -> Section:
     rows: list[tuple[Cell, ...]] = [
-        (rule, *(_cell(config, found["rules"][r], num_train) for num_train, found in arrays.items()))
-        for r, rule in enumerate(RULES)
+        (rule, *(_cell(found, found["rules"][r]) for found in arrays.values())) for r, rule in enumerate(RULES)
     ]
     pairs: list[tuple[Cell, ...]] = [
-        (name, *(_cell(config, found["eer"][k], num_train) for num_train, found in arrays.items()))
+        (name, *(_cell(found, found["eer"][k]) for found in arrays.values()))
         for k, name in enumerate(("LDA with a ridge", "committee, mean over members"))
     ]
     head = tuple(f"{num_train} images a person" for num_train in arrays)

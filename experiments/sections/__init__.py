@@ -1,4 +1,4 @@
-"""The sections of the tour. Each has `run(config, faces, key_seed) -> arrays` and `render(arrays, faces) -> Part`."""
+"""The sections of the tour. Each has `run(config, faces, rng) -> arrays` and `render(arrays, faces) -> Part`."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence

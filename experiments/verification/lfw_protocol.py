@@ -53,7 +53,7 @@ def trials(config: ConfigDict) -> tuple[Listing, list[Trial]]:
         rows = np.flatnonzero(np.isin(view.listing.ids, view.train_people))
         return view.listing, [Trial(rows, view.test_pairs)]
     whole = lfw.view2(config.data.root)
-    folds = [np.flatnonzero(whole.pair_fold == fold) for fold in range(10)]
+    folds = [np.flatnonzero(whole.pair_fold == fold) for fold in np.unique(whole.pair_fold)]
     parts = [Pairs(*(np.asarray(field)[chosen] for field in whole.pairs)) for chosen in folds]
     return whole.listing, [Trial(lfw.unrestricted_rows(whole, k), part) for k, part in enumerate(parts)]
 

@@ -38,8 +38,7 @@ def grid(method: Method, scale: float, widest: int, config: Any) -> dict[str, np
         "ridge": np.asarray(config.ridges),
     }
     chosen = np.meshgrid(*(values[name] for name in method.settings), indexing="ij")
-    flat = [axis.ravel() for axis in chosen] or []
-    return dict(zip(method.settings, flat, strict=True))
+    return {name: axis.ravel() for name, axis in zip(method.settings, chosen, strict=True)}
 
 
 def _eigenfaces(setting: Setting, x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[Any, FitInfo]:

@@ -21,6 +21,7 @@ def nearest(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int, block_
     """The `num_neighbors` rows of gallery `[g, d]` nearest to each probe `[q, d]` in Euclidean distance."""
     sizes = checks.shapes(gallery=(gallery, "g d"), probes=(probes, "q d"))
     checks.floating(gallery=gallery, probes=probes)
+    checks.finite(gallery=gallery, probes=probes)
     checks.at_least("num_neighbors", num_neighbors, 1)
     checks.at_most("num_neighbors", num_neighbors, sizes["g"], "the gallery's size")
     checks.at_least("block_size", block_size, 1)

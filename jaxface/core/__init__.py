@@ -1,6 +1,6 @@
 """The core every room stands on: parameters, keys, checks, reports of fits, loops, blocks, counting, placement.
 
-pytree      the `params` dataclass, stacking ensembles, named leaves
+pytree      the `params` dataclass, stacking ensembles
 prng        named key streams and member keys
 checks      boundary errors
 fitinfo     Status, FitInfo, raise_if_failed

@@ -50,7 +50,7 @@ def shapes(**arguments: tuple[Any, str]) -> dict[str, int]:
 def floating(**arguments: Any) -> None:
     """Checks that every array holds real floating point numbers."""
     for name, value in arguments.items():
-        dtype = jax.dtypes.result_type(value)
+        dtype = _dtype(name, value, f"Convert it first, e.g. numpy.asarray({name}).")
         if not jax.numpy.issubdtype(dtype, jax.numpy.floating):
             raise ValueError(
                 f"{name} must be a floating point array; got dtype {dtype}. "
@@ -86,12 +86,10 @@ def typed_key(key: Any) -> None:
 
 def dense_labels(name: str, labels: Any, num: int, *, padding: bool = False) -> None:
     """Checks int32 labels in [0, num); with `padding`, -1 marks rows to leave out."""
-    dtype = jax.dtypes.result_type(labels)
+    remedy = "Turn names into integers with jaxface.data.groups.dense."
+    dtype = _dtype(name, labels, remedy)
     if not jax.numpy.issubdtype(dtype, jax.numpy.integer):
-        raise ValueError(
-            f"{name} must be dense integers; got dtype {dtype}. "
-            "Turn names into integers with jaxface.data.groups.dense."
-        )
+        raise ValueError(f"{name} must be dense integers; got dtype {dtype}. {remedy}")
     if not is_concrete(labels):
         return
     values = np.asarray(labels)
@@ -146,6 +144,15 @@ def did_you_mean(word: Any, choices: Iterable[str]) -> str:
     """` Did you mean 'x'?` for the nearest choice, or nothing."""
     near = difflib.get_close_matches(str(word), [str(choice) for choice in choices], n=1, cutoff=0.5)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def _dtype(name: str, value: Any, remedy: str) -> np.dtype:
+    """The dtype of an array or number; a list has none in JAX, and neither have names."""
+    try:
+        return jax.dtypes.result_type(value)
+    except TypeError as error:
+        found = describe(value) if hasattr(value, "dtype") else f"a {type(value).__name__}"
+        raise ValueError(f"{name} must be an array of numbers; got {found}. {remedy}") from error
 
 
 def _listed(choices: Iterable[str]) -> str:

@@ -100,8 +100,7 @@ def _check(x: Any, ids: Any, x_name: str, ids_name: str, num_bins: int, tile: in
     checks.finite(**{x_name: x})
     checks.at_least("num_bins", num_bins, 1)
     checks.at_least("tile", tile, 1)
-    if np.size(ids) and np.min(ids) < 0:
-        raise ValueError(f"{ids_name} must be at least 0; drop rows without an identity first.")
+    checks.dense_labels(ids_name, np.asarray(ids), np.iinfo(np.int32).max)
 
 
 def _sorted_rows(x: Any, ids: Any, tile: int) -> _Rows:

@@ -1,4 +1,4 @@
-"""Parameters as pytrees: the `params` dataclass, ensembles as a leading axis, and named leaves."""
+"""Parameters as pytrees: the `params` dataclass, and ensembles as a leading axis."""
 
 import dataclasses
 from typing import Any, TypeVar, dataclass_transform
@@ -22,11 +22,6 @@ def params(cls: type[T]) -> type[T]:
     There is no validation at construction, for transformations put placeholders into the fields.
     """
     return jax.tree_util.register_dataclass(dataclasses.dataclass(frozen=True, kw_only=True, eq=False)(cls))
-
-
-def static_fields(tree: Any) -> dict[str, Any]:
-    """The static fields of a `params` instance, by name."""
-    return {f.name: getattr(tree, f.name) for f in dataclasses.fields(tree) if f.metadata.get("static")}
 
 
 def stack(members: list[T]) -> T:
@@ -55,9 +50,3 @@ def num_members(tree: Any) -> int:
         raise ValueError(f"tree must have one leading member axis on every leaf; got leading sizes {sizes}.")
     ((size,),) = sizes
     return size
-
-
-def named_leaves(tree: Any) -> dict[str, Any]:
-    """Leaves by their path, such as `"model.mean"`: the names used in files and messages."""
-    flat, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in flat}

@@ -70,7 +70,7 @@ def rows_in(parts: Any, wanted: int | Collection[int]) -> np.ndarray:
     """
     parts = np.asarray(parts)
     checks.shapes(parts=(parts, "m n"))
-    inside = np.isin(parts, [wanted] if isinstance(wanted, int) else list(wanted))
+    inside = np.isin(parts, [wanted] if isinstance(wanted, int | np.integer) else list(wanted))
     counts = inside.sum(1)
     if np.unique(counts).size != 1:
         raise ValueError(

@@ -230,8 +230,7 @@ def test_rows_that_ran_alike_share_a_line_of_versions():
     settings = report.markdown([result(), other, newer]).partition("## Machines and versions\n\n")[2].splitlines()
     assert len(settings) == 2
     assert settings[0].startswith(
-        "- 2026-01-02, A CPU, 2 cores; BLAS threads: ours 1, peer 2; XLA threads: 2; "
-        "huge pages: no; jax 1."
+        "- 2026-01-02, A CPU, 2 cores; BLAS threads: ours 1, peer 2; XLA threads: 2; huge pages: no; jax 1."
     )
     assert settings[0].endswith("A1 (0.1), B1 (3)")
 

@@ -30,3 +30,5 @@ def test_errors():
         neighbors.nearest(jnp.zeros((3, 2)), jnp.zeros((1, 2)), num_neighbors=4)
     with pytest.raises(ValueError, match=r"probes must have shape \[q, d\] with d = 2; got shape \(1, 3\)"):
         neighbors.nearest(jnp.zeros((3, 2)), jnp.zeros((1, 3)), num_neighbors=1)
+    with pytest.raises(ValueError, match="probes must be finite; 1 of 2 values are NaN"):
+        neighbors.classify(jnp.zeros((3, 2)), jnp.arange(3), jnp.array([[0.0, jnp.nan]]))

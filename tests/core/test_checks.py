@@ -42,6 +42,13 @@ def test_floating_refuses_integers():
     checks.floating(a=jnp.zeros(3, jnp.bfloat16), b=np.zeros(3), c=1.0)
 
 
+def test_lists_and_names_are_no_arrays_of_numbers():
+    with pytest.raises(ValueError, match=r"x must be an array of numbers; got a list\. Convert it first, e\.g\. numpy"):
+        checks.floating(x=[1.0, 2.0])
+    with pytest.raises(ValueError, match=r"labels must be an array of numbers; .* dtype <U3 .*groups\.dense"):
+        checks.dense_labels("labels", np.array(["ann", "ben"]), 2)
+
+
 def test_values_are_not_looked_at_inside_transformations():
     def fn(x, labels, scale):
         checks.finite(x=x)
@@ -57,6 +64,8 @@ def test_values_are_not_looked_at_inside_transformations():
 
 def test_labels():
     checks.dense_labels("ids", np.array([0, -1, 2]), 3, padding=True)
+    with pytest.raises(ValueError, match=r"ids must be in \[0, 2\); got values from 0 to 2"):
+        checks.dense_labels("ids", np.array([0, 2]), 2)
     with pytest.raises(ValueError, match=r"ids must be in \[0, 3\); got values from -1 to 2\. Make them dense"):
         checks.dense_labels("ids", np.array([0, -1, 2]), 3)
     with pytest.raises(ValueError, match="ids must be dense integers; got dtype float64"):

@@ -10,6 +10,11 @@ def inner(params, a, b):
     return params * a @ b.T
 
 
+def whole_numbers(rng, n):
+    """Rows whose products are exact: the least genuine score is an edge, and rounding must not decide its bin."""
+    return rng.integers(-9, 10, (n, 5)).astype(float)
+
+
 def reference(scores, same, edges):
     """Counts by comparing every score with every edge."""
     place = (scores[:, None] >= edges[None, :]).sum(1)
@@ -19,7 +24,7 @@ def reference(scores, same, edges):
 
 @pytest.mark.parametrize("tile", [4, 7, 64])
 def test_all_pairs_equal_a_plain_count_for_every_tile(tile, rng):
-    x, ids = rng.normal(size=(30, 5)), rng.integers(0, 6, 30)
+    x, ids = whole_numbers(rng, 30), rng.integers(0, 6, 30)
     found = histogram.count_all_pairs(inner, jnp.asarray(2.0), x, ids, num_bins=16, tile=tile)
     i, j = np.triu_indices(30, 1)
     genuine, impostor = reference(2 * (x[i] * x[j]).sum(1), ids[i] == ids[j], found.edges)
@@ -30,10 +35,11 @@ def test_all_pairs_equal_a_plain_count_for_every_tile(tile, rng):
     assert found.genuine[-2] >= 1
 
 
-@pytest.mark.parametrize("tile", [4, 64])
-def test_cross_pairs_equal_a_plain_count(tile, rng):
-    gallery, probes = rng.normal(size=(11, 5)), rng.normal(size=(17, 5))
-    gallery_ids, probe_ids = rng.integers(0, 6, 11), rng.integers(0, 6, 17)
+@pytest.mark.parametrize(("tile", "g", "q"), [(4, 11, 17), (4, 12, 20), (64, 11, 17)])
+def test_cross_pairs_equal_a_plain_count(tile, g, q, rng):
+    gallery, probes = whole_numbers(rng, g), whole_numbers(rng, q)
+    # Few people are on both sides, so that whole tiles, the padded ones too, are impostors.
+    gallery_ids, probe_ids = rng.integers(0, 4, g), rng.integers(3, 8, q)
     found = histogram.count_cross(
         inner, jnp.asarray(1.0), gallery, gallery_ids, probes, probe_ids, num_bins=16, tile=tile
     )
@@ -77,8 +83,11 @@ def test_errors(rng):
     one = jnp.asarray(1.0)
     with pytest.raises(ValueError, match="no genuine pair: every identity has one row only"):
         histogram.count_all_pairs(inner, one, x, np.arange(4))
-    with pytest.raises(ValueError, match="ids must be at least 0; drop rows"):
-        histogram.count_all_pairs(inner, one, x, np.array([0, -1, 0, 1]))
+    for wrong in (np.array([0, -1, 0, 1]), np.array([0, 1, 0, 2**32])):  # the last would be 0 in int32
+        with pytest.raises(ValueError, match=r"ids must be in \[0, 2147483647\); got values from"):
+            histogram.count_all_pairs(inner, one, x, wrong)
+    with pytest.raises(ValueError, match="ids must be dense integers; got dtype float64"):
+        histogram.count_all_pairs(inner, one, x, np.array([0.2, 0.7, 1.0, 1.0]))
     with pytest.raises(ValueError, match="span must be increasing"):
         histogram.count_all_pairs(inner, one, x, np.zeros(4, int), span=(1.0, 1.0))
     with pytest.raises(ValueError, match=r"ids must have shape \[n\] with n = 4"):

@@ -46,11 +46,6 @@ def test_is_frozen_and_does_no_arithmetic_by_accident():
         Model(jnp.ones(3), None, 2)
 
 
-def test_named_leaves_and_static_fields():
-    assert list(pytree.named_leaves(model())) == ["mean", "inner.weight"]
-    assert pytree.static_fields(model()) == {"degree": 2}
-
-
 def test_errors():
     with pytest.raises(ValueError, match="same static fields; member 1 has"):
         pytree.stack([model(degree=2), model(degree=3)])

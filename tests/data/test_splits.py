@@ -86,6 +86,7 @@ def test_split_i_is_the_same_however_many_there_are_and_splits_differ(draw):
 def test_rows_in():
     parts = np.array([[0, 1, 2, 0, -1], [2, 0, 0, 1, -1]])
     assert splits.rows_in(parts, 0).tolist() == [[0, 3], [1, 2]]
+    assert splits.rows_in(parts, parts.max()).tolist() == [[2], [0]]
     assert splits.rows_in(parts, (1, 2)).tolist() == [[1, 2], [0, 3]]
     with pytest.raises(ValueError, match="same number of rows in part 0; got from 1 to 2"):
         splits.rows_in([[0, 0, 1], [0, 1, 1]], 0)

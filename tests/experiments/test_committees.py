@@ -1,0 +1,122 @@
+"""The parts of the study of committees: who is where in a split, and what every method sees."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from configs import committee as config_file
+from experiments import committee
+from experiments.committees import analysis, methods, splits
+from experiments.committees.methods import COMMITTEES, METHODS, SINGLE
+from tests.tolerances import assert_close
+
+IDS = np.repeat(np.arange(6, dtype=np.int32), 8)
+
+
+def study(**fields):
+    config = config_file.get_config("smoke").unlock()
+    config.update({"num_train": (3,), "num_splits": 1, "num_members": 4, **fields})
+    return config.lock()
+
+
+def faces(rng, *, spread=1.0):
+    """Six people with eight images of 30 values."""
+    return jnp.asarray(3 * rng.normal(size=(6, 30))[IDS] + spread * rng.normal(size=(48, 30)))
+
+
+def split_of(config, x):
+    (num_train,) = config.num_train
+    return next(splits.random_splits(config, x, IDS, num_train))
+
+
+def test_rows_of_a_split_differ_and_probes_are_shared(monkeypatch):
+    monkeypatch.setattr(splits, "_coordinates", lambda x, train, num_axes: x[:, 0])
+    config = study(num_train=(2, 3), num_splits=3)
+    rows = np.arange(48)
+    for small, large in zip(*(splits.random_splits(config, rows[:, None], IDS, size) for size in (2, 3)), strict=True):
+        np.testing.assert_array_equal(small.probes, large.probes)
+        np.testing.assert_array_equal(small.held_out, large.held_out)
+        assert set(small.train) < set(large.train)
+        parts = ((large.train, large.train_ids, 3), (large.held_out, large.held_out_ids, 2))
+        parts += ((large.probes, large.probe_ids, 3),)
+        np.testing.assert_array_equal(np.sort(np.concatenate([part for part, _, _ in parts])), rows)
+        for part, ids, images in parts:
+            np.testing.assert_array_equal(ids, IDS[part])
+            assert np.bincount(ids).tolist() == [images] * 6
+
+
+def test_coordinates_are_principal_axes_of_the_training_images(rng):
+    split = split_of(study(), faces(rng))
+    y = np.asarray(split.train)
+    assert y.shape == (18, 17)
+    assert_close(y.mean(axis=0), np.zeros(17), factor=10)
+    scatter = y.T @ y
+    assert_close(scatter, np.diag(np.diag(scatter)), factor=10)
+    assert (np.diff(np.diag(scatter)) < 0).all()
+    assert splits.freedom(split, 0.0) == 18 - 6
+    variances = np.diag(scatter) / scatter[0, 0]
+    assert splits.freedom(split, float(variances[4])) == 4  # more than the floor
+
+
+def test_members_have_the_axes_and_bags_that_they_are_named_for(rng):
+    config = study(fixed_part=0.25, random_part=0.5)
+    split = split_of(config, faces(rng))
+    found = methods.committees(config, split, jax.random.key(0))
+    assert tuple(found) == COMMITTEES
+    for name, members in found.items():
+        assert members.axes.shape == (4, 3 + 6)
+        np.testing.assert_array_equal(members.axes[:, :3], np.broadcast_to(np.arange(3), (4, 3)))
+        leading = np.broadcast_to(np.arange(9), (4, 9))
+        assert np.array_equal(members.axes, leading) == name.startswith("bags")
+    # With 60 % of six people in a bag there are three directions between them.
+    rank = (np.abs(found["bags of people"].basis).sum(axis=1) > 0).sum(axis=1)
+    np.testing.assert_array_equal(rank, [3] * 4)
+    assert "bags of images" not in methods.committees(
+        study(num_train=(2,)), split_of(study(num_train=(2,)), faces(rng)), jax.random.key(0)
+    )
+
+
+def test_people_far_apart_are_named_by_every_method(rng):
+    config = study(size_parts=((0.25, 0.5),))
+    x = faces(rng, spread=0.1)
+    found = committee.of_size(config, x, IDS, 3)
+    for name, size in (("errors", len(METHODS)), ("rules", 6), ("eer", 2)):
+        np.testing.assert_array_equal(found[name], np.zeros((size, 1)))
+    assert found["test to train"] == 1.0  # 8 images of everybody less 3 for training and 2 held out
+    split = split_of(config, x)
+    swapped = split._replace(probe_ids=np.array([1, 0, 2, 3, 4, 5])[split.probe_ids])
+    np.testing.assert_allclose(methods.errors(config, swapped, 0)["errors"], 1 / 3)
+
+
+def test_single_members_are_the_widest_the_tuned_and_the_ridged(rng):
+    config = study(pca_widths=(0.5, 1.0), ridges=(0.1,))
+    split = split_of(config, faces(rng, spread=2.0))
+    fisher, tuned, ridged = methods.single(config, split)
+    assert len(SINGLE) == 3
+    used = [int((np.asarray(each.axes) >= 0).sum()) for each in (fisher, tuned, ridged)]
+    assert used == [18 - 6, 6, 17]
+    assert methods._held_out_error(tuned, split) < methods._held_out_error(fisher, split)
+
+
+def test_members_that_may_choose_freely_choose_alike(rng):
+    config = study(num_candidates=6, choices=(1, 6), candidate_part=0.3)
+    found = analysis.freedom_of_choice(config, split_of(config, faces(rng, spread=3.0)))
+    assert_close(found["rho correlation"][1], 1.0)
+    assert_close(found["rho committee error"][1], found["rho average error"][1])
+    assert found["rho correlation"][0] < 1
+    assert found["rho committee error"][0] < found["rho average error"][0]
+
+
+def test_sizes_are_parts_of_the_freedom(rng):
+    config = study(size_parts=((0.0, 0.5), (0.25, 0.5)))
+    found = analysis.sizes(config, split_of(config, faces(rng)))
+    np.testing.assert_array_equal(found["fixed"], [0, 3])
+    np.testing.assert_array_equal(found["drawn"], [6, 6])
+    assert found["accuracy"].shape == (2, 4)
+    assert (found["committee error"] <= found["average error"]).all()
+
+
+def test_everybody_needs_images_of_all_three_kinds():
+    with pytest.raises(ValueError, match=r"need 9 images of everybody; somebody has 8"):
+        committee._enough_images(study(num_train=(3, 6)), IDS)

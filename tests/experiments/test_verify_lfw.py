@@ -1,0 +1,99 @@
+"""The LFW study on a small made copy of it: three folds of four people with four images."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from configs import verify_lfw as config_file
+from experiments import verify_lfw
+from experiments.verification import lfw_protocol
+from jaxface import metrics
+from jaxface.data import folders, synthetic
+from jaxface.faces import pipeline
+from jaxface.losses import calibration
+from jaxface.runtime import launch
+from jaxface.runtime.workdir import read_arrays
+from tests.tolerances import assert_close
+
+STEPS = (("lbp", {"radii": (1,), "cells": (3, 3), "root": True}),)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("lfw")
+    faces = synthetic.rendered_faces(np.random.default_rng(0), num_people=12, images_per_person=4, size=(26, 26)).data
+    names = [f"Person_{chr(65 + k)}" for k in range(12)]
+    for row, (image, person) in enumerate(zip(faces.images, faces.ids, strict=True)):
+        folder = root / "lfw" / names[person]
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"{names[person]}_{row % 4 + 1:04d}.jpg"
+        Image.fromarray((255 * image).astype(np.uint8)).save(file, quality=95)
+    pairs, people = ["3\t4"], ["3"]
+    for a, b, c, d in np.reshape(names, (3, 4)):
+        pairs += [f"{name}\t1\t2" for name in (a, b, c, d)]
+        pairs += [f"{a}\t1\t{b}\t1", f"{b}\t2\t{c}\t3", f"{c}\t1\t{d}\t1", f"{d}\t2\t{a}\t4"]
+        people += ["4", *(f"{name}\t4" for name in (a, b, c, d))]
+    (root / "pairs.txt").write_text("\n".join(pairs) + "\n")
+    (root / "people.txt").write_text("\n".join(people) + "\n")
+    return root
+
+
+def study(root):
+    config = config_file.get_config().unlock()
+    config.data.root = None if root is None else str(root)
+    config.update({"crop": (1, 1, 24, 24), "image_steps": STEPS, "num_components": 6, "lda_components": 3})
+    config.fused_features = (
+        ("small", (2, 2, 20, 20), STEPS),
+        ("hog", (1, 1, 24, 24), (("hog", {"cell": 6, "num_bins": 4, "block": 2}),)),
+    )
+    config.num_iters = 3
+    return config.lock()
+
+
+def test_nobody_of_a_test_fold_is_trained_on(root):
+    listing, trials = lfw_protocol.trials(study(root))
+    assert len(trials) == 3
+    for trial in trials:
+        tested = {int(k) for rows in (trial.pairs.first, trial.pairs.second) for k in listing.ids[rows]}
+        assert len(tested) == 4
+        assert set(listing.ids[trial.train_rows]) == set(range(12)) - tested
+        assert trial.pairs.is_same.tolist() == [True] * 4 + [False] * 4
+
+
+def test_features_are_means_over_mirror_images_whatever_the_batch(root, monkeypatch):
+    listing, _ = lfw_protocol.trials(study(root))
+    images = folders.read(listing, crop=(2, 2, 20, 20)).images
+    steps = pipeline.build(STEPS)
+    plain, mirrored = (
+        np.asarray(pipeline.encode_batch(steps, each, block_size=16)) for each in (images, images[:, :, ::-1])
+    )
+    monkeypatch.setattr(lfw_protocol, "_BATCH", 20)
+    found = lfw_protocol.features(listing, (2, 2, 20, 20), STEPS, "test", mirrored=True)
+    assert_close(found, (plain + mirrored) / 2)
+    assert_close(lfw_protocol.features(listing, (2, 2, 20, 20), STEPS, "test", mirrored=False), plain)
+
+
+def test_the_study_reports_what_the_scores_say(root, tmp_path, monkeypatch):
+    config, calibrated, plain = study(root), [], calibration.fit
+    monkeypatch.setattr(calibration, "fit", lambda scores, same: calibrated.append(len(scores)) or plain(scores, same))
+    results = launch.execute(verify_lfw.run, config, tmp_path / "run")
+    names = lfw_protocol.methods(config)
+    assert names[-1] == "length-normalised: full EM, sum of the 2 above"
+    assert [f"accuracy, {name}" for name in names] == [name for name in results if name.startswith("accuracy")]
+    listing, trials = lfw_protocol.trials(config)
+    x = lfw_protocol.features(listing, config.crop, STEPS, "main", mirrored=False)
+    raw = [1 - metrics.cosine_distance(x[trial.pairs.first], x[trial.pairs.second]) for trial in trials]
+    same, fold = np.concatenate([trial.pairs.is_same for trial in trials]), np.repeat(np.arange(3), 8)
+    accuracy = metrics.lfw_accuracy(np.concatenate(raw), same, fold)
+    assert results[f"accuracy, {names[0]}"] == pytest.approx(accuracy.mean)
+    stages = tmp_path / "run" / "stages"
+    of_kind = [[read_arrays(stages / f"{kind}-{k}.npz")["scores"] for k in range(3)] for kind in ("small", "hog")]
+    fused = sum(np.concatenate(scores) for scores in of_kind)
+    assert results[f"EER, {names[-1]}"] == pytest.approx(metrics.eer(metrics.roc(fused, same)))
+    assert set(calibrated) == {16}  # the pairs of the other two folds
+    assert (tmp_path / "run" / "report.html").read_text().count("<figure>") == 1
+
+
+def test_a_missing_folder_is_asked_for():
+    with pytest.raises(ValueError, match=r"--config\.data\.root is missing"):
+        verify_lfw.run(study(None), None)
