@@ -25,9 +25,6 @@ python:
 # $(call install,extra extra): the environment with these extras.
 install = @$(PYTHON) tools/bootstrap.py $(VENV) $(1)
 
-# Large arrays in huge pages, which the system hands out in an eighth of the time (glibc; others do not look at it).
-bench demo: export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
-
 VARIANT ?= default
 demo: python
 	$(call install,run faces)

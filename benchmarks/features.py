@@ -108,7 +108,19 @@ def _angles(problem: Round) -> np.ndarray:
     return np.arcsin(np.clip(np.float32(len(problem.dense) ** 0.5) * problem.features, -1, 1)).T
 
 
-def _lstsq(problem: Round) -> np.ndarray:
+def _scipy(problem: Round) -> np.ndarray:
+    return scipy.linalg.lstsq(problem.dense, _angles(problem))[0].T
+
+
+def _numpy(problem: Round) -> np.ndarray:
+    return np.linalg.lstsq(problem.dense, _angles(problem), rcond=None)[0].T
+
+
+def _jax(problem: Round) -> jax.Array:
+    return jnp.linalg.lstsq(problem.dense, _angles(problem))[0].T
+
+
+def _orthogonal(problem: Round) -> np.ndarray:
     return scipy.linalg.lstsq(problem.dense, _angles(problem), lapack_driver="gelsy")[0].T
 
 
@@ -165,6 +177,9 @@ ROWS = (
         target=speedup(at_least=3.0),
         quantities=(Quantity("parameters beside the dense ones", "per mille", _parameters_ratio, 1.0),),
     ),
-    _inverse_row("K3", "SciPy lstsq with V dense, complete orthogonal factorisation", _lstsq, 20.0),
+    _inverse_row("K3", "SciPy lstsq as it is called, with V dense", _scipy, 20.0),
+    _inverse_row("K3.numpy", "NumPy lstsq, which computes in float64, with V dense", _numpy, 20.0),
+    _inverse_row("K3.jax", "JAX lstsq with V dense", _jax, None),
+    _inverse_row("K3.gelsy", "SciPy lstsq by complete orthogonal factorisation, with V dense", _orthogonal, None),
     _inverse_row("K3.normal", "SciPy: normal equations with V dense, by Cholesky", _normal_equations, None),
 )

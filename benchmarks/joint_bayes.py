@@ -206,10 +206,10 @@ ROWS = (
     ),
     _em_row("J1.f64", 128, "float64", 25.0),
     _em_row("J1.f32", 128, "float32", 50.0),
-    _em_row("J1.f32.f64", 128, "float32", 50.0, their_dtype="float64"),
+    _em_row("J1.f32.default", 128, "float32", 50.0, their_dtype="float64"),
     _em_row("J2.f64", 400, "float64", 30.0),
     _em_row("J2.f32", 400, "float32", 70.0),
-    _em_row("J2.f32.f64", 400, "float32", 70.0, their_dtype="float64"),
+    _em_row("J2.f32.default", 400, "float32", 70.0, their_dtype="float64"),
     _growth_row("J3.images", "with an eighth of the images", (2000, 8 * 46000), (2000, 46000), 1.1),
     _growth_row("J3.people", "with an eighth of the people", (8 * 2500, 8 * 57500), (2500, 57500), 1.3),
     Row(

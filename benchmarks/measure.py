@@ -48,7 +48,6 @@ class Setting:
     their_blas_threads: int
     load: float  # runnable processes on average, in the minute before the row
     versions: dict[str, str]
-    huge_pages: bool = False  # whether the C library asks for them, for both sides
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -192,7 +191,6 @@ def current_setting(row: Row) -> Setting:
         their_blas_threads=_blas_threads(num_cores()),
         load=round(os.getloadavg()[0], 1),
         versions=versions,
-        huge_pages="glibc.malloc.hugetlb=1" in os.environ.get("GLIBC_TUNABLES", ""),
     )
 
 

@@ -170,8 +170,7 @@ def _settings(results: list[Result]) -> list[str]:
         versions = ", ".join(f"{name} {version}" for name, version in setting.versions.items())
         text = (
             f"{setting.date}, {setting.cpu}, {setting.cores} cores; BLAS threads: ours {setting.our_blas_threads}, "
-            f"peer {setting.their_blas_threads}; XLA threads: {setting.cores}; huge pages: "
-            f"{'yes' if setting.huge_pages else 'no'}; {versions}"
+            f"peer {setting.their_blas_threads}; XLA threads: {setting.cores}; {versions}"
         )
         rows.setdefault(text, []).append(f"{result.name} ({setting.load:g})")
     return [f"{text}. Rows (with the load before each): {', '.join(names)}" for text, names in rows.items()]

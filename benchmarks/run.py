@@ -37,7 +37,6 @@ def main(argv: Sequence[str] | None = None, *, all_rows: tuple[Row, ...] = ROWS)
         chosen = rows.selected(all_rows, arguments.rows) if arguments.rows else list(all_rows)
     except ValueError as error:
         parser.error(str(error))
-    environment.widen_thread_pool()
     environment.keep_freed_memory()
     if arguments.check:
         return _check(chosen)

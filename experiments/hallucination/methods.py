@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from ml_collections import ConfigDict
 
 from experiments.hallucination.faces import Fold
@@ -85,6 +86,30 @@ def fastfood_ridge(
     return sparse.fit_fastfood_ridge(key, x, mask, num_features=num_features, bandwidth=width, ridge=ridge)
 
 
+def network(
+    key: jax.Array,
+    x: jax.Array,
+    mask: np.ndarray,
+    *,
+    num_epochs: int,
+    batch_size: int,
+    learning_rate: float,
+    weight_decay: float,
+    ridge: float,
+    width: int,
+    num_layers: int,
+    dropout: float,
+    mirror: np.ndarray | None = None,
+) -> tuple[Hallucinator, FitInfo]:
+    """A network by Adam: the learning rate rises for a twentieth of the steps, then falls as a cosine."""
+    num_steps = num_epochs * (len(x) // batch_size)
+    rate = optax.warmup_cosine_decay_schedule(0.0, learning_rate, num_steps // 20, num_steps)
+    return sparse.fit_network(
+        key, x, mask, num_epochs=num_epochs, batch_size=batch_size, ridge=ridge, width=width, num_layers=num_layers,
+        dropout=dropout, optimizer=optax.adamw(rate, b2=0.99, weight_decay=weight_decay), mirror=mirror,
+    )  # fmt: skip
+
+
 METHODS: Mapping[str, Method] = {
     "pca": Method("PCA, least squares", without_key(sparse.fit_pca)),
     "ksvd": Method("K-SVD", sparse.fit_ksvd),
@@ -97,7 +122,7 @@ METHODS: Mapping[str, Method] = {
     "ridge": Method("ridge regression", without_key(sparse.fit_ridge)),
     "fastfood_ridge": Method("Fastfood ridge", fastfood_ridge),
     "kernel_ridge": Method("Gaussian kernel ridge, exact", kernel_ridge),
-    "network": Method("network on ridge", sparse.fit_network),
+    "network": Method("network on ridge", network),
 }
 PAPER = ("pca", "ksvd", "dw_ksvd", "fastfood_5x_dekernelized", "fastfood_5x", "fastfood_10x")  # in its order
 

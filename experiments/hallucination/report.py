@@ -164,14 +164,17 @@ def _claims(config: ConfigDict, found: Found, results: Mapping[str, Matched]) ->
         "feature space of Fastfood the visible part counts about twice as much, so DW-KSVD is also fitted with the "
         "beta that this amounts to. Regressions are not in the paper.",
         table,
-        *_in_words(found, results),
+        *in_words(found.psnr, results),
     ]
     return Section("What holds", blocks)
 
 
-def _in_words(found: Found, results: Mapping[str, Matched]) -> list[str]:
-    mean = {name: float(values.mean()) for name, values in found.psnr.items()}
+def in_words(psnr: Mapping[str, np.ndarray], results: Mapping[str, Matched]) -> list[str]:
+    """The order of the methods of the paper that were run, and what the best of the others adds to it."""
+    mean = {name: float(values.mean()) for name, values in psnr.items()}
     ours = [name for name in PAPER if name in mean]
+    if not ours:
+        return []
     others = [name for name in mean if name not in PAPER and name != "matched_dw_ksvd"]
     by_psnr = " < ".join(f"{METHODS[name].title} {mean[name]:.2f}" for name in sorted(ours, key=mean.__getitem__))
     rates = {name: float(results[name].rate.estimate) for name in ours}

@@ -23,6 +23,7 @@ from jaxface.features.maps import (  # noqa: F401 - the interface of every map
     gram_product,
     inverse,
     project,
+    sum_of_blocks,
     transform,
     transpose,
     zero_padded,
@@ -52,7 +53,7 @@ class Fastfood:
         """`V'u = sum_c B_c H Pi_c' G_c H S_c u_c / (sigma sqrt D)`."""
         u = hadamard.transform(self.scale * zero_padded(u, self.scale.size).reshape(self.scale.shape))
         u = _permuted(self.gaussian * u, _inverse_permutation(self.permutation))
-        return (self.signs * hadamard.transform(u)).sum(axis=0)[: self.input_dim]
+        return sum_of_blocks(self.signs * hadamard.transform(u))[: self.input_dim]
 
     def inverse(self, u: jax.Array) -> jax.Array:
         """`V^-1 u = sigma sqrt D  B^-1 H Pi' G^-1 H S^-1 u / D^2` for f = D; the padding is left out."""

@@ -4,6 +4,7 @@ A map is a pytree with two products, one vector at a time; everything else is ma
 a row, and is never formed by the fast maps.
 """
 
+import functools
 from functools import partial
 from typing import Any, Protocol
 
@@ -112,6 +113,11 @@ def check_square(num_features: int, size: int) -> None:
             f"num_features must be {size}, the (padded) dimension, for V to have an inverse; got {num_features}. "
             "Use dekernelize.least_squares."
         )
+
+
+def sum_of_blocks(u: jax.Array) -> jax.Array:
+    """Rows `[c, D]` added term by term: in a batch, XLA's own reduction over c takes three times as long."""
+    return functools.reduce(jnp.add, u)
 
 
 def zero_padded(x: jax.Array, size: int) -> jax.Array:

@@ -22,6 +22,7 @@ from jaxface.features.maps import (  # noqa: F401 - the interface of every map
     gram_product,
     inverse,
     project,
+    sum_of_blocks,
     transform,
     transpose,
     zero_padded,
@@ -51,7 +52,7 @@ class Sorf:
         u = self.scale * zero_padded(u, self.scale.size).reshape(self.scale.shape)
         for signs in self.signs[::-1]:
             u = signs * hadamard.transform(u)
-        return u.sum(axis=0)[: self.input_dim]
+        return sum_of_blocks(u)[: self.input_dim]
 
     def inverse(self, u: jax.Array) -> jax.Array:
         """`V^-1 u` for f = D; padding is left out."""

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 
 
 def safe_sqrt(x: jax.Array) -> jax.Array:
-    """`sqrt(max(x, 0))` with derivative 0 at 0, where the true one is infinite."""
-    positive = x > 0
-    return jnp.where(positive, jnp.sqrt(jnp.where(positive, x, 1)), 0)
+    """`sqrt(max(x, 0))` with derivative 0 at 0, where the true one is infinite; NaN stays NaN."""
+    none = x <= 0
+    return jnp.where(none, 0, jnp.sqrt(jnp.where(none, 1, x)))
 
 
 def norm(x: jax.Array) -> jax.Array:

@@ -50,9 +50,3 @@ def log_density(cov: jax.Array, x: jax.Array) -> jax.Array:
     whitened = solve_triangular(lower, x, lower=True)
     constant = x.shape[0] * math.log(2 * math.pi)
     return -(constant + 2 * jnp.log(jnp.diagonal(lower)).sum() + whitened @ whitened) / 2
-
-
-def mahalanobis(a: jax.Array, x: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
-    """`x' A^-1 x` for x `[d]`, as the squared length of `L^-1 x`, which cannot be negative."""
-    whitened = solve_triangular(cholesky(a, ridge=ridge), x, lower=True)
-    return whitened @ whitened

@@ -34,6 +34,8 @@ Regression = Callable[[tuple[View, ...], Moments], tuple[View, ...]]
 _EMPTY = 1e-8
 # A dimension that deviates from its mean by less than this many units of rounding is constant.
 _ROUNDING = 64
+# Squared distances in units of the noise stay below one over this many units of rounding, or nothing is left of u.
+_RESOLUTION = 16
 
 
 class Repairs(NamedTuple):
@@ -56,7 +58,7 @@ def joint(views: tuple[View, ...], moments: Moments) -> tuple[View, ...]:
     """The mean and W together: `W = Cov[v, z] Cov[z]^-1`, `mu = E[v] - W E[z]`."""
     weight = safe(moments.weight)
     z = moments.latent / weight[:, None]
-    precision = inverse(moments.latent_second / weight[:, None, None] - z[:, :, None] * z[:, None, :])
+    precision = _precision(moments.latent_second / weight[:, None, None] - z[:, :, None] * z[:, None, :])
 
     def of_view(view: View, sums: ViewMoments) -> View:
         r = sums.first / weight[:, None]
@@ -69,7 +71,7 @@ def joint(views: tuple[View, ...], moments: Moments) -> tuple[View, ...]:
 def sequential(views: tuple[View, ...], moments: Moments) -> tuple[View, ...]:
     """(31)-(34) in this order: mu with the old W, then W with the new mu."""
     weight = safe(moments.weight)
-    precision = inverse(moments.latent_second / weight[:, None, None])
+    precision = _precision(moments.latent_second / weight[:, None, None])
 
     def of_view(view: View, sums: ViewMoments) -> View:
         move = (sums.first - _times(view.loadings, moments.latent)) / weight[:, None]
@@ -98,7 +100,7 @@ def m_step(model: M, moments: Moments, *, regression: Regression = joint, floor:
     for view, sums in zip(views, about.views, strict=True):
         noise = _over(residual(view, moments, sums), moments.weight)
         mean, loadings, noise = (leaf[donors.source] for leaf in (view.mean, view.loadings, noise))
-        noise, jitter = _floored(noise, floor * _scale(moments, sums))
+        noise, jitter = _floored(noise, _least(moments, sums, floor)[donors.source])
         # One deviation in all dimensions together: a copy that is farther away would find no samples.
         apart = jnp.sqrt(_diagonal(noise) / width) * donors.steps[:, None]
         repaired.append(View(mean + apart, loadings, noise))
@@ -128,9 +130,10 @@ def fit(
     """EM on pairs x `[s, n]`, y `[s, m]` from `init`; entry t of the objective trace is (12) before step t.
 
     `weights` `[s]` count a pair more or less often. `floor` is the least noise, relative to the variance of the
-    dimension over all pairs (full noise: to the mean variance of the view). Where the last step needed it, it is the
-    jitter and the status is RANK_DEFICIENT: the likelihood has no maximum. A component without pairs takes a part of
-    the heaviest one and counts as replaced; where the last step had one the status is EMPTY_COMPONENT.
+    dimension over all pairs (full noise: to the mean variance of the view); float32 may need more, to resolve a
+    component of few pairs. Where the last step needed it, it is the jitter and the status is RANK_DEFICIENT: the
+    likelihood has no maximum. A component without pairs takes a part of the heaviest one and counts as replaced; where
+    the last step had one the status is EMPTY_COMPONENT.
     """
     checks.positive("floor", floor)
     rows = stats.split(init, (x, y), weights, block_size)
@@ -177,10 +180,12 @@ def _donors(weight: jax.Array) -> Donors:
     return Donors(source, jnp.log(share[source] / parts[source]), steps, empty.sum().astype(jnp.int32))
 
 
-def _scale(moments: Moments, sums: ViewMoments) -> jax.Array:
-    """The variance of each dimension over all samples `[n]`, or the mean one where it is constant.
+def _least(moments: Moments, sums: ViewMoments, floor: float) -> jax.Array:
+    """The least noise `[k, n]`: `floor` times the variance of the dimension over all samples, or what can be resolved.
 
-    For full noise, the mean one `[]`.
+    An E-step takes distances from the mean of all samples. Those of a component's own stay in the range of the dtype
+    with noise of `n _RESOLUTION eps` times its squares about there: float32 needs it where a component has few samples.
+    Where a dimension is constant, the mean variance of the view stands for its own, as it does for full noise `[k]`.
     """
     number = safe(moments.weight.sum())
     share = moments.weight / number
@@ -190,21 +195,35 @@ def _scale(moments: Moments, sums: ViewMoments) -> jax.Array:
     mean = share @ about + sums.first.sum(axis=0) / number
     variance = second.sum(axis=0) / number - mean**2
     average = jnp.where(variance.mean() > 0, variance.mean(), 1)
+    eps = float(jnp.finfo(variance.dtype).eps)
+    squares = _RESOLUTION * eps * _over(second, moments.weight)
     if is_full(sums.second):
-        return average
-    rounding = (_ROUNDING * float(jnp.finfo(variance.dtype).eps) * center) ** 2
-    return jnp.where(variance > rounding, variance, average)
+        return jnp.maximum(floor * average, squares.sum(axis=1))
+    variance = jnp.where(variance > (_ROUNDING * eps * center) ** 2, variance, average)
+    return jnp.maximum(floor * variance[None, :], variance.shape[0] * squares)
 
 
 def _floored(noise: jax.Array, least: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Variances of at least `least` `[n]`; full noise gets a ridge of `least` `[]` where a pivot falls below it."""
+    """Variances of at least `least` `[k, n]`; full noise gets a ridge of `least` `[k]` where a pivot is below it.
+
+    The ridge fades as the lowest pivot grows to twice `least`: it must not come and go from step to step.
+    """
     if not is_full(noise):
-        low = noise < least[None, :]
-        return jnp.where(low, least[None, :], noise), jnp.where(low, least[None, :], 0).max()
+        low = noise < least
+        return jnp.where(low, least, noise), jnp.where(low, least, 0).max()
     noise = symmetrize(noise)
-    pivots = jnp.diagonal(inverse_factor(noise), axis1=1, axis2=2) ** -2
-    ridge = jnp.where(pivots.min(axis=1) >= least, 0, least)  # also where the factorisation failed, with NaN
+    lowest = jnp.diagonal(inverse_factor(noise), axis1=1, axis2=2).max(axis=1, initial=0) ** -2
+    ridge = jnp.where(jnp.isnan(lowest), least, jnp.clip(2 * least - lowest, 0, least))  # NaN: no factor at all
     return noise + ridge[:, None, None] * jnp.eye(noise.shape[1], dtype=noise.dtype)[None], ridge.max()
+
+
+def _precision(second: jax.Array) -> jax.Array:
+    """The inverse of second moments of z `[k, d, d]`, with a ridge of sqrt(eps) where one is nearly singular.
+
+    In exact arithmetic none is. Those of a component without samples are zero: its loadings become zero and not NaN.
+    """
+    scale = jnp.trace(second, axis1=1, axis2=2) / max(second.shape[1], 1)
+    return inverse(_floored(second, safe(float(jnp.finfo(second.dtype).eps) ** 0.5 * scale))[0])
 
 
 def _diagonal(noise: jax.Array) -> jax.Array:

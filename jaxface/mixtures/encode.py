@@ -168,35 +168,38 @@ def encode_batch(
     checks.at_least("block_size", block_size, 1)
     given = [jnp.asarray(view) for view in checked(model, views, "i s")]
     checks.at_least("the number of images", given[0].shape[0], 1)
-    if weights is None:
-        counted = jnp.ones(given[0].shape[:2], given[0].dtype)
-    else:
+    if weights is not None:
         checks.shapes(x=(given[0], "i s n"), weights=(weights, "i s"))
-        counted = jnp.asarray(weights, given[0].dtype)
+        weights = jnp.asarray(weights, given[0].dtype)
+        if checks.is_concrete(weights) and (empty := np.flatnonzero(np.asarray(weights).sum(axis=1) <= 0)).size:
+            raise ValueError(
+                f"every image must have a descriptor; {empty.size} have none, the first is image {empty[0]}."
+            )
     checks.finite(**dict(zip("xy", given, strict=False)))
-    if checks.is_concrete(counted) and (empty := np.flatnonzero(np.asarray(counted).sum(axis=1) <= 0)).size:
-        raise ValueError(f"every image must have a descriptor; {empty.size} have none, the first is image {empty[0]}.")
-    return _encode_batch(model, tuple(given), counted, encoder=encoder, block_size=block_size)
+    return _encode_batch(model, tuple(given), weights, encoder=encoder, block_size=block_size)
 
 
 @partial(jax.jit, static_argnames=("encoder", "block_size"))
 def _encode_batch(
     model: Mixture,
     views: tuple[jax.Array, ...],
-    weights: jax.Array,
+    weights: jax.Array | None,
     *,
     encoder: Callable[..., Code],
     block_size: int,
 ) -> Code:
-    def of_image(image: tuple[tuple[jax.Array, ...], jax.Array]) -> Code:
+    def of_image(image: tuple[tuple[jax.Array, ...], jax.Array | None]) -> Code:
         return encoder(model, *image[0], weights=image[1])
 
-    images = weights.shape[0]
+    images = views[0].shape[0]
     size = min(block_size, images)
     number = blocks.num_blocks(images, size)
-    # The last block is filled with the first images: no encoder need know what to make of an empty one.
-    rows = (jnp.arange(number * size) % images).reshape(number, size)
-    coded = jax.lax.map(lambda row: jax.vmap(of_image)(jax.tree.map(lambda leaf: leaf[row], (views, weights))), rows)
+
+    def in_blocks(leaf: jax.Array) -> jax.Array:
+        """The last block is filled with the first images: no encoder need know what to make of an empty one."""
+        return jnp.concatenate([leaf, leaf[: number * size - images]]).reshape(number, size, *leaf.shape[1:])
+
+    coded = jax.lax.map(jax.vmap(of_image), jax.tree.map(in_blocks, (views, weights)))
     whole: Code = jax.tree.map(lambda leaf: jax.lax.collapse(leaf, 0, 2)[:images], coded)
     return whole
 

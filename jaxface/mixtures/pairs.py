@@ -32,7 +32,7 @@ def llr_matrix(model: PCCAMixture, x: ArrayLike, y: ArrayLike) -> jax.Array:
     forms = solve(model.log_weights, model.views)
     n = model.mean_x.shape[1]
     r_x, r_y = jnp.asarray(x) - forms.origin[None, :n], jnp.asarray(y) - forms.origin[None, n:]
-    u_x, u_y = jnp.tensordot(r_x, forms.gain[:n], 1), jnp.tensordot(r_y, forms.gain[n:], 1) - forms.offset[None]
+    u_x, u_y = jnp.tensordot(r_x, forms.gain[:n], 1), jnp.tensordot(r_y, forms.gain[n:-1], 1) + forms.gain[-1:]
     own_x, own_y = (
         (u * u).sum(axis=1) - jax.vmap(distance, in_axes=(None, 0))(whitening, r)
         for whitening, r, u in zip(forms.whitening, (r_x, r_y), (u_x, u_y), strict=True)

@@ -63,8 +63,7 @@ class Woodbury(NamedTuple):
     mean: jax.Array  # [k, n], of the components, from the origin
     log_constant: jax.Array  # [k], log w - (n log 2 pi + log|Sigma|) / 2
     whitening: tuple[Whitening, ...]  # of each view
-    gain: jax.Array  # [n, d, k]; u = gain'r - offset
-    offset: jax.Array  # [d, k]
+    gain: jax.Array  # [n + 1, d, k]; u = gain'[r, 1]
     inner: jax.Array  # [k, d, d], L^-1
 
 
@@ -94,14 +93,16 @@ def solve(log_weights: jax.Array, views: tuple[View, ...]) -> Woodbury:
             root = inverse_factor(view.noise)
             log_noise = log_noise + log_det(root)
             whitening.append(Whitening(root.transpose(2, 1, 0), jnp.einsum("kmn,kn->mk", root, mean)))
-            weighted.append(root.mT @ (root @ view.loadings))
+            white = root @ view.loadings
+            weighted.append(root.mT @ white)
+            m = m + white.mT @ white
         else:
             log_noise = log_noise + jnp.log(view.noise).sum(axis=1)
             scaled = mean / view.noise
             matrix = jnp.concatenate([1 / view.noise, -2 * scaled], axis=1)
             whitening.append(Whitening(matrix.T, (mean * scaled).sum(axis=1)))
             weighted.append(view.loadings / view.noise[:, :, None])
-        m = m + view.loadings.mT @ weighted[-1]
+            m = m + view.loadings.mT @ weighted[-1]
     inner = inverse_factor(m)
     mean, gain = jnp.concatenate(means, axis=1), jnp.concatenate(weighted, axis=1) @ inner.mT
     log_norm = mean.shape[1] * math.log(2 * math.pi) + log_noise + log_det(inner)
@@ -110,8 +111,7 @@ def solve(log_weights: jax.Array, views: tuple[View, ...]) -> Woodbury:
         mean=mean,
         log_constant=log_weights - log_norm / 2,
         whitening=tuple(whitening),
-        gain=gain.transpose(1, 2, 0),
-        offset=jnp.einsum("kn,knd->dk", mean, gain),
+        gain=jnp.concatenate([gain, -jnp.einsum("kn,knd->kd", mean, gain)[:, None]], axis=1).transpose(1, 2, 0),
         inner=inner,
     )
 
@@ -122,7 +122,7 @@ def project(forms: Woodbury, v: jax.Array) -> Projection:
     `vmap` makes one wide product of each form.
     """
     r = v - forms.origin
-    u = jnp.tensordot(r, forms.gain, 1) - forms.offset
+    u = jnp.tensordot(jnp.append(r, 1), forms.gain, 1)
     squared, start = -(u * u).sum(axis=0), 0
     for whitening in forms.whitening:
         matrix = whitening.matrix
@@ -137,7 +137,12 @@ def distance(whitening: Whitening, r: jax.Array) -> jax.Array:
     if is_full(matrix):
         white = jnp.tensordot(r, matrix, 1) - offset
         return (white * white).sum(axis=0)
-    return jnp.concatenate([r * r, r]) @ matrix + offset
+    return squares_beside(r) @ matrix + offset
+
+
+def squares_beside(r: jax.Array) -> jax.Array:
+    """`[r^2, r]` of rows `[..., n]`: what distances with diagonal noise, and their sums, are products of."""
+    return jnp.concatenate([r * r, r], axis=-1)
 
 
 def latent_mean(forms: Woodbury, u: jax.Array) -> jax.Array:

@@ -16,7 +16,7 @@ and beta counts as `beta (bandwidth / bandwidth of the visible part)^2`, which `
 
 import math
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -64,6 +64,8 @@ class Maps(NamedTuple):
 class _Learnt(NamedTuple):
     """What both fits make of the faces."""
 
+    mean: jax.Array  # [d]
+    visible: jax.Array  # int32 [v]
     maps: Maps
     stacked: jax.Array  # [n, f + g], features of the faces, the second part times sqrt(beta)
     dictionary: Dictionary  # [f + g, k]
@@ -124,23 +126,16 @@ def fit_fastfood_dw_ksvd(
 
     At most `1 - quantile` of the data are beyond the range of the sine. The objective is that of (17).
     """
-    centred, mean, visible = checked(x, mask)
-    options: dict[str, Any] = {
-        "num_atoms": num_atoms,
-        "sparsity": sparsity,
-        "num_iters": num_iters,
-        "tol": tol,
-        "update": update,
-    }
-    learnt = _learn(key, centred, mean, visible, beta, expansion, quantile, **options)
+    sizes = {"num_atoms": num_atoms, "sparsity": sparsity, "num_iters": num_iters}
+    learnt = _learn(key, x, mask, beta, expansion, quantile, **sizes, tol=tol, update=update)
     f = learnt.maps.face.num_features
     model = FastfoodDictionaryHallucinator(
-        mean=mean,
-        visible=visible,
+        mean=learnt.mean,
+        visible=learnt.visible,
         face_map=learnt.maps.face,
         visible_map=learnt.maps.visible,
         face_atoms=learnt.dictionary.atoms[:f],
-        visible_atoms=learnt.dictionary.atoms[f:] / jnp.sqrt(jnp.asarray(beta, centred.dtype)),
+        visible_atoms=learnt.dictionary.atoms[f:] / jnp.sqrt(jnp.asarray(beta, learnt.mean.dtype)),
         sparsity=sparsity,
     )
     return model, learnt.info
@@ -165,25 +160,18 @@ def fit_fastfood_dw_ksvd_dekernelized(
     An atom is known up to its scale, and arcsin is not homogeneous: each is taken at the root mean square of its
     coefficients, shrunk into the range of the sine (21), and inverted.
     """
-    centred, mean, visible = checked(x, mask)
-    options: dict[str, Any] = {
-        "num_atoms": num_atoms,
-        "sparsity": sparsity,
-        "num_iters": num_iters,
-        "tol": tol,
-        "update": update,
-    }
-    learnt = _learn(key, centred, mean, visible, beta, expansion, quantile, **options)
+    sizes = {"num_atoms": num_atoms, "sparsity": sparsity, "num_iters": num_iters}
+    learnt = _learn(key, x, mask, beta, expansion, quantile, **sizes, tol=tol, update=update)
     codes = omp.encode_batch(learnt.dictionary, learnt.stacked, sparsity=sparsity)
     atoms = _atom_images(learnt.maps.face, learnt.dictionary, codes)
-    return DictionaryHallucinator(mean=mean, visible=visible, atoms=atoms, sparsity=sparsity), learnt.info
+    model = DictionaryHallucinator(mean=learnt.mean, visible=learnt.visible, atoms=atoms, sparsity=sparsity)
+    return model, learnt.info
 
 
 def _learn(
     key: jax.Array,
-    centred: jax.Array,
-    mean: jax.Array,
-    visible: jax.Array,
+    x: ArrayLike,
+    mask: ArrayLike,
     beta: ArrayLike,
     expansion: int,
     quantile: float,
@@ -194,6 +182,7 @@ def _learn(
     tol: float,
     update: Update,
 ) -> _Learnt:
+    centred, mean, visible = checked(x, mask)
     checks.typed_key(key)
     checks.positive("beta", beta)
     check_visible(visible.shape[0], sparsity)
@@ -204,7 +193,7 @@ def _learn(
     stacked = jnp.concatenate([faces, weight * seen], axis=1)
     start = ksvd.init(prng.stream(key, "atoms"), stacked, num_atoms=num_atoms)
     found, info = ksvd.fit(stacked, start, sparsity=sparsity, num_iters=num_iters, tol=tol, update=update)
-    return _Learnt(maps, stacked, found, info)
+    return _Learnt(mean, visible, maps, stacked, found, info)
 
 
 def _draw_maps(

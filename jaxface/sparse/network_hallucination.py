@@ -4,15 +4,16 @@
 
 with v the visible pixels about their mean and M the ridge regression; U starts at zero, so the network starts as ridge
 regression and learns what is left. What it learns are features of the eyes, where Fastfood draws them at random. It
-minimises `mean log(e_i + floor)`, e_i the mean squared error of a face, by Adam with dropout.
+minimises `mean log(e_i + floor)`, e_i the mean squared error of a face, with dropout, by an optimizer of the caller's.
 
 Faces are nearly symmetric. With `mirror`, the places of the pixels in the mirrored image, every face is also trained
 on as its mirror image, and a reconstruction is the mean of that of the pixels and of that of their mirror image.
 """
 
 import math
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -25,8 +26,17 @@ from jaxface.core.pytree import params
 from jaxface.sparse.hallucination import Reconstruction, checked
 from jaxface.sparse.linear_hallucination import fit_ridge
 
-_DECAYS = 0.9, 0.99  # of Adam's means of gradients and of their squares
-_WARM_UP = 0.05  # share of the steps until the learning rate is reached
+
+class Optimizer(Protocol):
+    """Steps of gradient descent: any `optax.GradientTransformation`."""
+
+    @property
+    def init(self) -> Callable[[Any], Any]:
+        """The first state, from the weights."""
+
+    @property
+    def update(self) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
+        """What to add to the weights and the next state, from the gradient, the state and the weights."""
 
 
 class Weights(NamedTuple):
@@ -80,16 +90,16 @@ def fit_network(
     num_layers: int,
     num_epochs: int,
     batch_size: int,
-    learning_rate: float,
     dropout: float,
-    weight_decay: float = 0.0,
+    optimizer: Optimizer,
     floor: float = 0.1,
     mirror: ArrayLike | None = None,
 ) -> tuple[NetworkHallucinator, FitInfo]:
     """A network of `num_layers` layers of `width` for faces x `[n, d]`; the objective is the loss of every epoch.
 
     `floor` is in units of the median error of the ridge regression it starts from. A mask must show a pixel where it
-    shows its mirror image. On the host.
+    shows its mirror image. An epoch has `n // batch_size` steps, and an optimizer is known to `jit` by its identity. On
+    the host.
     """
     checks.typed_key(key)
     centred, mean, visible = checked(x, mask)
@@ -98,7 +108,6 @@ def fit_network(
         checks.at_least(name, size, 1)
     checks.at_least("batch_size", batch_size, 1)
     checks.at_most("batch_size", batch_size, n, "the number of faces")
-    checks.positive("learning_rate", learning_rate)
     checks.positive("floor", floor)
     checks.between("dropout", dropout, 0.0, 1.0, closed_high=False)
     places, among = _mirrored(mirror, visible, centred.shape[1])
@@ -118,9 +127,8 @@ def fit_network(
         jnp.maximum(floor * median, tiny),
         num_epochs=num_epochs,
         batch_size=batch_size,
-        learning_rate=learning_rate,
         dropout=dropout,
-        weight_decay=weight_decay,
+        optimizer=optimizer,
     )
     finite = jnp.isfinite(losses).all()
     info = FitInfo(
@@ -164,7 +172,7 @@ def _drawn(key: jax.Array, linear: jax.Array, seen: jax.Array, width: int, num_l
     )
 
 
-@partial(jax.jit, static_argnames=("num_epochs", "batch_size", "dropout"))
+@partial(jax.jit, static_argnames=("num_epochs", "batch_size", "dropout", "optimizer"))
 def _descend(
     key: jax.Array,
     weights: Weights,
@@ -175,14 +183,12 @@ def _descend(
     *,
     num_epochs: int,
     batch_size: int,
-    learning_rate: float,
     dropout: float,
-    weight_decay: float,
+    optimizer: Optimizer,
 ) -> tuple[Weights, jax.Array]:
-    """Adam over random batches, the rest of an epoch left out; the learning rate rises, then falls as a cosine."""
+    """Steps over random batches, the rest of an epoch left out."""
     n = faces.shape[0]
     num_batches = n // batch_size
-    num_steps = num_epochs * num_batches
     layers = weights.biases.shape
 
     def loss(weights: Weights, batch: jax.Array, kept: jax.Array) -> jax.Array:
@@ -190,7 +196,7 @@ def _descend(
         return jnp.log(errors + floor).mean()
 
     def step(state: Any, batch: Any) -> tuple[Any, jax.Array]:
-        weights, means, squares, number = state
+        weights, memory = state
         rows, key = batch
         drop, flip = jax.random.split(key)
         chosen = faces[rows]
@@ -198,10 +204,8 @@ def _descend(
         chosen = jnp.where(is_mirrored, chosen[:, mirror], chosen)
         kept = jax.random.bernoulli(drop, 1 - dropout, (layers[0], batch_size, layers[1])) / (1 - dropout)
         value, gradient = jax.value_and_grad(loss)(weights, chosen, kept.astype(faces.dtype))
-        number = number + 1
-        rate = learning_rate * _schedule(number / num_steps)
-        weights, means, squares = _adam(weights, gradient, means, squares, number, rate, weight_decay)
-        return (weights, means, squares, number), value
+        moves, memory = optimizer.update(gradient, memory, weights)
+        return (jax.tree.map(jnp.add, weights, moves), memory), value
 
     def epoch(state: Any, key: jax.Array) -> tuple[Any, jax.Array]:
         shuffle, steps = jax.random.split(key)
@@ -209,34 +213,6 @@ def _descend(
         state, values = jax.lax.scan(step, state, (rows, jax.random.split(steps, num_batches)))
         return state, values.mean()
 
-    zeros = jax.tree.map(jnp.zeros_like, weights)
-    start: Any = (weights, zeros, zeros, jnp.zeros((), faces.dtype))
-    (weights, *_), losses = jax.lax.scan(epoch, start, jax.random.split(key, num_epochs))
+    start: Any = (weights, optimizer.init(weights))
+    (weights, _), losses = jax.lax.scan(epoch, start, jax.random.split(key, num_epochs))
     return weights, losses
-
-
-def _schedule(progress: jax.Array) -> jax.Array:
-    """1 at the end of the warm-up and 0 at progress 1."""
-    falling = (1 + jnp.cos(jnp.pi * jnp.clip((progress - _WARM_UP) / (1 - _WARM_UP), 0, 1))) / 2
-    return jnp.minimum(progress / _WARM_UP, falling)
-
-
-def _adam(
-    weights: Weights,
-    gradient: Weights,
-    means: Weights,
-    squares: Weights,
-    number: jax.Array,
-    rate: jax.Array,
-    weight_decay: float,
-) -> tuple[Weights, Weights, Weights]:
-    """`w - rate (m / (sqrt s + eps) + decay w)` with the means of gradients and of their squares, freed of bias."""
-    slow, slower = _DECAYS
-    means = jax.tree.map(lambda m, g: slow * m + (1 - slow) * g, means, gradient)
-    squares = jax.tree.map(lambda s, g: slower * s + (1 - slower) * g * g, squares, gradient)
-
-    def moved(w: jax.Array, m: jax.Array, s: jax.Array) -> jax.Array:
-        direction = m / (1 - slow**number) / (jnp.sqrt(s / (1 - slower**number)) + 1e-8)
-        return w - rate * (direction + weight_decay * w)
-
-    return jax.tree.map(moved, weights, means, squares), means, squares

@@ -1,12 +1,14 @@
+import jax
 import numpy as np
 import pytest
 
 from configs import hallucinate
-from experiments.hallucination import claims, faces, matching, methods, streaming
+from experiments.hallucination import claims, faces, matching, methods, report, streaming
 from jaxface.data import synthetic
 from jaxface.metrics import streaming as counting
 from jaxface.metrics import verification
 from jaxface.metrics.intervals import Interval
+from jaxface.runtime import select
 
 
 @pytest.fixture
@@ -98,3 +100,19 @@ def test_verdicts():
     assert claims.verdict(Interval(0.2, 0.1, 0.3)) == "holds"
     assert claims.verdict(Interval(-0.2, -0.3, -0.1)) == "the other way round"
     assert claims.verdict(Interval(0.1, -0.1, 0.3)) == "not decided"
+
+
+def test_the_network_of_the_study_learns(data, config):
+    """The smoke run leaves it out: here its settings reach the fit, and the faces are symmetric to it."""
+    fold = next(faces.folds(config, data))
+    mask = faces.rectangle(data.shape, (0, 4, 0, 8))
+    settings = select.arguments(config.settings.network, methods.network)
+    settings |= {"width": 8, "num_epochs": 3, "batch_size": 40}
+    model, info = methods.fitted("network", jax.random.key(0), fold.train, mask, settings, shape=data.shape)
+    assert info.objective.shape == (3,)
+    assert info.objective[2] < info.objective[0]
+    np.testing.assert_array_equal(model.mirror, np.arange(64).reshape(8, 8)[:, ::-1].ravel())
+
+
+def test_a_study_without_the_methods_of_the_paper_says_nothing_of_their_order():
+    assert report.in_words({"ridge": np.full(3, 20.0)}, {}) == []

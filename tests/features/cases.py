@@ -95,6 +95,7 @@ CASES = [
          grad=(1,)),
     Case(maps.dense_matrix, lambda r: (fast(r),)),
     Case(maps.gram_matrix, lambda r: (dense(r),), grad=(0,)),
+    Case(maps.sum_of_blocks, lambda r: (r.normal(size=(3, 4)),), grad=(0,)),
     Case(maps.checked_init, lambda r: (key(r),), {**DRAW, "dtype": None}),
     Case(maps.zero_padded, lambda r: (point(r),), {"size": 5}, grad=(0,)),
     Case(forms.cos_sin, lambda r: (point(r),), grad=(0,)),

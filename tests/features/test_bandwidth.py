@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxface.features import MAPS, choose_bandwidth, forms, median_distance
+from jaxface.features import MAPS, choose_bandwidth, forms, kitchen_sinks, maps, median_distance
 from tests.features import draws
 from tests.features.draws import KINDS
 
@@ -32,6 +32,21 @@ def test_the_share_in_range_is_the_quantile(kind, quantile, rng):
     limit = np.pi / 2 * (1 + 1e-12)
     assert np.mean(sizes <= limit) >= quantile
     assert np.mean(sizes <= limit) < quantile + 2 / sizes.size
+
+
+def unchanged(u):
+    return u
+
+
+def test_rounding_carries_no_entry_over_the_end(rng):
+    """The angle of a pair beyond pi is one of the other sign, and with it the vector is lost."""
+    x = rng.normal(size=(20, 6)).astype(np.float32)
+    drawing = {"input_dim": 6, "num_features": 20, "dtype": jnp.float32}
+    for number in range(30):
+        key = jax.random.key(number)
+        chosen = choose_bandwidth(key, x, init=kitchen_sinks.init, num_features=20, quantile=1.0, form=forms.cos_sin)
+        params = kitchen_sinks.init(key, bandwidth=chosen, **drawing)
+        assert np.abs(maps.feature_matrix(params, x, form=unchanged)).max() <= np.pi
 
 
 def test_pairs_need_half_the_bandwidth_of_the_sine(rng):

@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 from jaxface.core.fitinfo import FitError, Status, raise_if_failed
-from jaxface.features import MAPS, choose_bandwidth, dekernelize, fastfood, forms, invert, invert_matrix, maps
+from jaxface.features import (
+    MAPS,
+    choose_bandwidth,
+    dekernelize,
+    fastfood,
+    forms,
+    invert,
+    invert_matrix,
+    kitchen_sinks,
+    maps,
+)
 from tests.features import draws
 from tests.features.draws import KINDS, a_map
 from tests.tolerances import assert_close
@@ -140,6 +150,24 @@ def test_features_out_of_range_are_clipped_and_counted(method, rng):
     assert np.isfinite(gradient).all()
     if method is not dekernelize.gauss_newton:
         np.testing.assert_array_equal(gradient[np.array([1, 5, 11])], 0)
+
+
+@pytest.mark.parametrize("f", [6, 24])
+def test_a_sine_that_is_beyond_one_by_rounding_is_not_clipped(f):
+    z = np.full(f, 1 / np.sqrt(f), np.float32)
+    assert np.float32(np.sqrt(f)) * z[0] > 1
+    found = forms.inverse(forms.sin).angles(jnp.asarray(z))
+    assert not found.is_clipped.any()
+    assert_close(found.angles, np.full(f, np.pi / 2, np.float32))
+
+
+def test_the_very_end_of_the_range_is_inside():
+    """The sine does not tell pi / 2 from a number next to it, which the other frequency does."""
+    params = kitchen_sinks.KitchenSinks(frequencies=jnp.asarray([[1.0], [0.5]]))
+    x = np.array([np.pi / 2 + 1e-9])
+    found, validity = invert(params, np.sin([x[0], x[0] / 2]) / np.sqrt(2), form=forms.sin)
+    assert found[0] > np.pi / 2 + 1e-11
+    assert float(validity.share_out_of_range) == 0
 
 
 def test_pairs_without_a_direction_are_counted(rng):

@@ -19,6 +19,14 @@ def test_conjugate_gradients_solve_and_count(rng):
     assert 5 < int(found.num_iters) <= 14
 
 
+def test_ends_at_the_residual_asked_for(rng):
+    a, b = with_spectrum(rng, np.geomspace(1, 1e4, 40)), rng.normal(size=40)
+    found = krylov.conjugate_gradient(lambda v: a @ v, jnp.asarray(b), tol=1e-3, num_iters=200)
+    left = np.linalg.norm(a @ found.x - b) / np.linalg.norm(b)
+    before = krylov.conjugate_gradient(lambda v: a @ v, jnp.asarray(b), tol=0.0, num_iters=int(found.num_iters) - 1)
+    assert left <= 1e-3 < np.linalg.norm(a @ before.x - b) / np.linalg.norm(b)
+
+
 def test_two_eigenvalues_take_two_steps(rng):
     a, b = with_spectrum(rng, np.repeat([1.0, 7.0], 5)), rng.normal(size=10)
     found = krylov.conjugate_gradient(lambda v: a @ v, jnp.asarray(b), tol=1e-10, num_iters=50)

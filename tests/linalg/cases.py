@@ -35,7 +35,6 @@ CASES = [
     Case(psd.solve, lambda r: (spd(r), r.normal(size=5)), grad=(0, 1), factor=10, variant="vector"),
     Case(psd.log_det, lambda r: (spd(r),), {"ridge": 0.01}, grad=(0,)),
     Case(psd.log_density, lambda r: (spd(r), r.normal(size=5)), grad=(0, 1), factor=10),
-    Case(psd.mahalanobis, lambda r: (spd(r), r.normal(size=5)), grad=(0, 1), factor=10),
     Case(spectral.fix_signs, lambda r: (r.normal(size=(5, 3)),), grad=(0,)),
     Case(spectral.eigh, lambda r: (spd(r),), factor=10),
     Case(spectral.thin_svd, lambda r: (factor(r),), factor=10),

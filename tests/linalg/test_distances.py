@@ -31,6 +31,10 @@ def test_zero_vectors_stay_zero():
     assert_close(distances.cosine(jnp.zeros(3), jnp.ones(3)), 0.0)
 
 
+def test_nan_is_not_taken_for_a_vector_of_no_length():
+    assert np.isnan(distances.norm(jnp.asarray([np.nan, 1.0])))
+
+
 def test_first_min_takes_the_first_of_ties_and_survives_nan():
     values = jnp.array([[3.0, 1.0, 1.0], [2.0, 2.0, 2.0], [jnp.nan, 1.0, 2.0]])
     found = distances.first_min(values)

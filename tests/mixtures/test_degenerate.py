@@ -81,6 +81,17 @@ def test_more_components_than_samples(kind, rng):
     assert np.isfinite(info.objective).all()
 
 
+@pytest.mark.parametrize("kind", draws.KINDS)
+def test_three_samples_far_from_the_others_in_float32(kind, rng):
+    """Their component loses its noise in every dimension, and distances in units of it outgrow the digits."""
+    z = rng.normal(size=(100, 4))
+    x, y = (z @ rng.normal(size=(4, 20)) + 0.3 * rng.normal(size=(100, 20)) for _ in "xy")
+    x[:3], y[:3] = x[:3] + 6 * rng.normal(size=20), y[:3] + 6 * rng.normal(size=20)
+    model, info = fitted(x.astype(np.float32), y.astype(np.float32), kind, latent_dim=4)
+    assert float(jnp.exp(model.log_weights).min()) == pytest.approx(0.03, abs=1e-4)
+    assert_says_so(model, info)
+
+
 def test_fewer_samples_than_dimensions(rng):
     x, y = rng.normal(size=(5, 12)), rng.normal(size=(5, 9))
     model, info = fitted(x, y, "full", num_components=1, latent_dim=3)
@@ -111,6 +122,20 @@ def test_an_empty_component_is_reseeded_and_counted(kind, rng):
         assert int(info.status) == Status.OK
         assert float(jnp.exp(model.log_weights).min()) > 0.05
         assert np.diff(info.objective[1:]).min() > -1e-9 * np.abs(info.objective).max()
+
+
+def test_the_floor_is_relative_also_beside_an_empty_component(rng):
+    x, y = draws.pairs(rng)
+    x[:, 1] = 5.0
+    start = draws.pcca(rng)
+    lost = {"mean_x": start.mean_x.at[1].set(1e4), "mean_y": start.mean_y.at[1].set(-1e4)}
+    start = jax.tree.map(np.asarray, PCCAMixture(**(vars(start) | lost)))
+    unit = 1e-3
+    start = PCCAMixture(**(vars(start) | {"mean_x": unit * start.mean_x, "loadings_x": unit * start.loadings_x}))
+    start = PCCAMixture(**(vars(start) | {"noise_x": unit**2 * start.noise_x}))
+    once, info = mixtures.fit(unit * x, y, start, num_iters=1)
+    assert int(info.num_replaced) == 1
+    assert_close(once.noise_x[:, 1], np.full(K, 1e-6 * (unit * x).var(axis=0).mean()), factor=10)
 
 
 def test_many_empty_components_share_the_only_one_that_lives():

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from jaxface.core.fitinfo import Status
+from jaxface.features import fastfood
 from jaxface.linalg import gram
 from jaxface.sparse import dictionary_hallucination as by_dictionary
 from jaxface.sparse import fastfood_hallucination as by_fastfood
 from jaxface.sparse import hallucination, ksvd
 from jaxface.sparse import kernel_hallucination as by_kernel
 from jaxface.sparse import linear_hallucination as linear
-from jaxface.sparse.dictionary import Dictionary
+from jaxface.sparse.dictionary import Dictionary, SparseCode
 from tests.reference import sparse_reference as reference
 from tests.sparse import draws
 from tests.tolerances import assert_close
@@ -92,6 +93,11 @@ def test_faces_that_are_all_the_same_are_returned(name, rng):
     assert_close(hallucination.reconstruct(model, face[MASK]), face)
     other = hallucination.reconstruct(model, face[MASK] + 0.1)
     assert np.isfinite(other).all()
+
+
+def test_nothing_to_learn_from_and_no_penalty_is_no_singular_matrix(rng):
+    b = rng.normal(size=(3, 2))
+    assert_close(linear.penalized_solve(jnp.zeros((3, 3)), b, jnp.asarray(0.0)), b)
 
 
 def test_faces_that_are_all_the_same_have_no_bandwidth(rng):
@@ -330,6 +336,21 @@ def test_dekernelised_atoms_reproduce_features_of_their_size(rng):
     assert np.abs(np.sin(angles)).max() / np.sqrt(160) <= bound * (1 + 1e-6)
 
 
+def test_atoms_are_taken_back_at_their_usual_size(rng):
+    """The root mean square of their coefficients, which decides how far arcsin bends them; no larger than a sine."""
+    f, d, k = 40, 6, 5
+    face_map = fastfood.init(KEY, input_dim=d, num_features=f, bandwidth=2.0, dtype=float)
+    atoms = rng.uniform(-1, 1, size=(f + 7, k)) / f**0.5
+    codes = SparseCode(jnp.asarray([[0, 1], [2, 0], [1, 3], [2, 3]]), jnp.asarray(rng.normal(size=(4, 2))))
+    found = by_fastfood._atom_images(face_map, Dictionary(atoms=jnp.asarray(atoms)), codes)
+    v = np.asarray(fastfood.dense_matrix(face_map))
+    for j in range(k):
+        used = np.asarray(codes.values)[np.asarray(codes.indices) == j]
+        usual = atoms[:f, j] * (np.sqrt((used**2).mean()) if used.size else 1)
+        usual *= min(1, 1 / f**0.5 / np.abs(usual).max())
+        assert_close(found[:, j], np.linalg.lstsq(v, np.arcsin(f**0.5 * usual), rcond=None)[0], factor=1e4)
+
+
 def test_what_is_seen_is_put_back(rng):
     x = draws.faces(rng)
     model, _ = FITS["ridge"](x, MASK)
@@ -352,6 +373,10 @@ def test_rounds_for_the_psnr_raise_it(rng):
     values += [mean_psnr(hallucination.fit_for_psnr(fit, x, MASK, num_rounds=n)[0]) for n in (1, 3)]
     assert values[1] > values[0] + 0.5
     assert values[2] > values[1]
+    errors = ((np.asarray(hallucination.reconstruct_matrix(fit(x, MASK)[0], x[:, MASK])) - x) ** 2).mean(axis=1)
+    weighted, _ = fit(x, MASK, weights=1 / (errors + 0.2 * np.median(errors)))
+    once, _ = hallucination.fit_for_psnr(fit, x, MASK, num_rounds=1, floor=0.2)
+    assert_close(once.matrix, weighted.matrix, factor=1e3)
 
 
 def test_float32_stays_float32(rng, quick_to_compile):

@@ -208,12 +208,14 @@ def test_init_takes_different_signals_of_length_one(rng):
 
 @pytest.mark.parametrize("spectrum", [[3, 1, 0.5], [2, 2, 1], [2], [1e-8, 1e-9], [5, 4.999, 4.998, 4.99]])
 def test_exact_update_is_the_leading_singular_vector(spectrum, rng):
-    """Also where singular values repeat, or there is one only; a start with no part in it costs nothing else."""
+    """On the side of the start. Also where singular values repeat, or there is one only."""
     u, v = (np.linalg.qr(rng.normal(size=(n, len(spectrum))))[0] for n in (40, 30))
     r = (u * np.array(spectrum)) @ v.T
-    found = np.asarray(atom_update.exact(lambda vector: r.T @ (r @ vector), jnp.asarray(r.T @ rng.normal(size=40))))
+    first = r.T @ rng.normal(size=40)
+    found = np.asarray(atom_update.exact(lambda vector: r.T @ (r @ vector), jnp.asarray(first)))
     assert_close(np.linalg.norm(found), 1.0)
     assert_close(np.linalg.norm(r @ found), spectrum[0], factor=10)
+    assert found @ first > 0
     assert not np.asarray(atom_update.exact(lambda vector: 0 * vector, jnp.zeros(30))).any()
 
 

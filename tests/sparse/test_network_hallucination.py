@@ -14,8 +14,8 @@ KEY = jax.random.key(0)
 MASK = draws.top_mask()
 MIRROR = np.arange(30).reshape(6, 5)[:, ::-1].ravel()
 SETTINGS = {
-    "ridge": 0.01, "width": 8, "num_layers": 2, "num_epochs": 30, "batch_size": 10, "learning_rate": 0.01,
-    "dropout": 0.1,
+    "ridge": 0.01, "width": 8, "num_layers": 2, "num_epochs": 30, "batch_size": 10, "dropout": 0.1,
+    "optimizer": optax.adam(0.01),
 }  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def test_layers_are_those_of_the_formula(rng):
 
 def test_begins_as_ridge_regression(rng):
     x = draws.faces(rng)
-    still, _ = fit_network(KEY, x, MASK, **SETTINGS | {"learning_rate": 1e-15})
+    still, _ = fit_network(KEY, x, MASK, **SETTINGS | {"optimizer": optax.set_to_zero()})
     ridge, _ = linear_hallucination.fit_ridge(x, MASK, ridge=0.01)
     images = [hallucination.reconstruct_matrix(model, x[:, MASK]) for model in (still, ridge)]
     assert_close(*images, factor=100)
@@ -78,17 +78,49 @@ def test_the_mirror_image_of_what_is_seen_gives_the_mirror_image(rng):
     assert np.abs(np.asarray(images[0]) - np.asarray(images[1])).max() > 1e-3
 
 
-def test_steps_are_those_of_adam(rng):
-    w = weights(rng)
-    theirs = optax.adamw(0.1, b1=0.9, b2=0.99, weight_decay=0.2)
-    state, expected = theirs.init(w), w
-    means = squares = jax.tree.map(jnp.zeros_like, w)
-    for number in (1.0, 2.0):
-        gradient = weights(rng)
-        moves, state = jax.jit(theirs.update)(gradient, state, expected)
-        expected = optax.apply_updates(expected, moves)
-        w, means, squares = jax.jit(network_hallucination._adam)(w, gradient, means, squares, number, 0.1, 0.2)
-    assert_close(w, expected, factor=10)
+def one_step(x, rate, **options):
+    """A step of plain gradient descent on all faces: of two, the first is of length zero."""
+    optimizer = optax.chain(optax.sgd(rate), optax.scale_by_schedule(lambda count: count))
+    whole = {"num_epochs": 2, "batch_size": len(x), "dropout": 0.0, "optimizer": optimizer}
+    return fit_network(KEY, x, MASK, floor=0.1, **SETTINGS | whole | options)
+
+
+def residual_over_errors(faces, matrix, floor):
+    """What a step moves the offset by, per rate: the network begins at zero."""
+    residual = faces - faces[:, MASK] @ matrix
+    weights = 1 / ((residual**2).mean(axis=1) + floor)
+    return 2 / faces.shape[1] * (weights[:, None] * residual).mean(axis=0)
+
+
+def test_a_step_is_that_of_the_optimizer(rng):
+    x = draws.faces(rng)
+    matrix = np.asarray(linear_hallucination.fit_ridge(x, MASK, ridge=0.01)[0].matrix)
+    faces = x - x.mean(axis=0)
+    errors = ((faces - faces[:, MASK] @ matrix) ** 2).mean(axis=1)
+    floor = 0.1 * np.median(errors)
+    model, info = one_step(x, 0.5)
+    assert_close(model.weights.offset, 0.5 * residual_over_errors(faces, matrix, floor), factor=100)
+    assert_close(info.objective, np.full(2, np.log(errors + floor).mean()), factor=100)
+
+
+def test_about_half_of_the_faces_are_mirrored(rng):
+    x = draws.faces(rng, n=200)
+    matrix = np.asarray(linear_hallucination.fit_ridge(x, MASK, ridge=0.01)[0].matrix)
+    mean = x.mean(axis=0)
+    faces = x - (mean + mean[MIRROR]) / 2
+    floor = 0.1 * np.median(((faces - faces[:, MASK] @ matrix) ** 2).mean(axis=1))
+    plain, turned = (residual_over_errors(each, matrix, floor) for each in (faces, faces[:, MIRROR]))
+    moved = np.asarray(one_step(x, 1.0, mirror=MIRROR)[0].weights.offset)
+    assert 0.3 < (moved - plain) @ (turned - plain) / ((turned - plain) @ (turned - plain)) < 0.7
+
+
+def test_dropout_keeps_the_size_of_a_layer(rng):
+    x = draws.faces(rng, n=200)
+    whole, dropped = (
+        np.asarray(one_step(x, 1.0, dropout=share, width=64, num_layers=1)[0].weights.last) for share in (0.0, 0.5)
+    )
+    assert abs((dropped * whole).sum() / (whole**2).sum() - 1) < 0.2
+    assert np.abs(dropped - whole).max() > 0.01 * np.abs(whole).max()
 
 
 def test_float32_stays_float32_and_the_same_faces_are_returned(rng):

@@ -38,8 +38,8 @@ def test_equals_least_squares_on_supports_of_algorithm_1(unit, rng):
 
 
 def test_more_atoms_than_one_width_of_sums(rng):
-    """Sums over the support have several static widths; 12 atoms need three of them."""
-    dictionary, x = draws.dictionary(rng, d=20, k=30), signals(rng, d=20)
+    """Sums over the support have several static widths; 12 atoms need three of them, and 150 are three groups."""
+    dictionary, x = draws.dictionary(rng, d=20, k=150), signals(rng, d=20)
     codes = omp.encode_batch(dictionary, x, sparsity=12)
     assert_same_codes(codes, np.asarray(dictionary.atoms), x, 12, factor=100)
 
@@ -117,6 +117,18 @@ def test_ties_go_to_the_lowest_index():
     assert_close(code.values, np.array([1.0, 1, -1]))
 
 
+@pytest.mark.parametrize("k", [1, 64, 200])
+def test_the_largest_is_the_first_among_equals(k, rng):
+    correlations = rng.integers(-3, 4, size=(50, k)).astype(float)
+    found = jax.jit(jax.vmap(omp._largest))(correlations)
+    np.testing.assert_array_equal(found, np.abs(correlations).argmax(axis=1))
+
+
+def test_no_more_atoms_than_dimensions(rng):
+    with pytest.raises(ValueError, match=r"sparsity must be at most 8 \(the dimension\); got 9"):
+        omp.encode(draws.dictionary(rng), rng.normal(size=D), sparsity=9)
+
+
 def test_duplicates_are_not_taken_twice(rng):
     """All atoms in the plane of the first two: a third one would make the least squares singular."""
     plane = draws.unit_columns(rng, 8, 2)
@@ -128,6 +140,22 @@ def test_duplicates_are_not_taken_twice(rng):
         projected = x @ plane @ np.linalg.pinv(plane)
         rebuilt = jax.vmap(lambda code: decode(Dictionary(atoms=jnp.asarray(atoms, dtype)), code))(codes)  # noqa: B023
         assert_close(rebuilt, projected.astype(dtype), factor=100)
+
+
+def test_an_atom_that_nearly_depends_on_those_taken_ends_the_pursuit():
+    """It correlates with the residual beyond rounding, but what it adds to the span is lost in its length."""
+    atoms = np.array([[1.0, 0, 1], [0, 1, 1], [0, 0, 1e-9]])
+    code = omp.encode(Dictionary(atoms=jnp.asarray(atoms)), jnp.asarray([0.1, 2, 1]), sparsity=3)
+    np.testing.assert_array_equal(code.indices, [1, 0, 0])
+    assert_close(code.values, np.array([2, 0.1, 0]))
+
+
+def test_an_atom_is_not_taken_twice_where_its_rounding_is_largest():
+    """Coefficients of 1e6 on two coherent atoms leave more of these than what a third one has to explain."""
+    atoms = np.array([[1.0, 1, 0], [0, 1e-6, 0], [0, 0, 1]])
+    code = omp.encode(Dictionary(atoms=jnp.asarray(atoms)), jnp.asarray([1, 1, 1e-11]), sparsity=3)
+    np.testing.assert_array_equal(code.indices, [1, 0, 2])
+    assert_close(code.values[2], 1e-11)
 
 
 def test_zero_signals_and_zero_atoms(rng):
