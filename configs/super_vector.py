@@ -38,7 +38,6 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.views.ridge = 0.01  # relative to the mean variance of a view
     config.views.num_iters = 30
     config.update(vectors())
-    config.probes_per_person = 5.0  # for the intervals
     config.components = (4, 16, 32)  # at the latent dimension above
     config.latent_dims = (4, 8, 16, 32, 48)  # with the number of components above
     return common.variant(config, variant, {"smoke": _smoke, "lfw": _lfw, "two_view": _two_view})
@@ -83,7 +82,6 @@ def small(config: ConfigDict) -> None:
 def _smoke(config: ConfigDict) -> None:
     config.data.options.size = (28, 23)
     small(config)
-    config.probes_per_person = 8.0
     config.components = (4,)
     config.latent_dims = (2,)
 
@@ -93,7 +91,6 @@ def _lfw(config: ConfigDict) -> None:
     config.data.loader = "lfw"
     config.data.options = ConfigDict({"size": (56, 46), "crop": (68, 80, 112, 92), "min_images": 20})
     config.num_splits = 5
-    config.probes_per_person = 43.0
     config.components = (16,)
     config.latent_dims = (32,)
 
@@ -102,7 +99,6 @@ def _two_view(config: ConfigDict) -> None:
     """Visible (x) and infrared (y) views of 150 people, one pair an image."""
     config.source = "views"
     config.views.credit = "Visible and near-infrared face views: BUAA-VisNir"
-    config.probes_per_person = 4.0
     config.num_axes = 30
     config.num_components = 1  # of 300 pairs: a second one collapses onto a few of them
     config.latent_dim = 8

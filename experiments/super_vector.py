@@ -65,7 +65,7 @@ def of_split(config: ConfigDict, given: Sets, split: Split) -> dict[str, np.ndar
             found = fisher | {name: judge(codes=both[name]) for name in SUPER}
             for column, name in enumerate(METHODS):
                 errors[row, column], eer[row, column] = found[name]
-    return {"errors": errors, "eer": eer}
+    return {"errors": errors, "eer": eer, "test to train": np.asarray(len(split.probes) / len(split.train))}
 
 
 def of_views(config: ConfigDict, given: Sets) -> dict[str, np.ndarray]:

@@ -26,7 +26,7 @@ _CCA = 1  # of SCORES: only one component has it
 def headline(config: ConfigDict, arrays: Arrays) -> Table:
     """Identification error of every vector by the nearest neighbour, at the default size."""
     rows: list[tuple[Cell, ...]] = [
-        (method, *(_cell(config, found["errors"][0, m, 0], num_train) for num_train, found in arrays.items()))
+        (method, *(_cell(found, found["errors"][0, m, 0]) for found in arrays.values()))
         for m, method in enumerate(METHODS)
     ]
     return Table(
@@ -39,8 +39,8 @@ def headline(config: ConfigDict, arrays: Arrays) -> Table:
 
 def sections(config: ConfigDict, arrays: Arrays, across: Across | None) -> tuple[Section, ...]:
     """The body of the report."""
-    body = [_classifiers(config, arrays), _differences(config, arrays), *_sizes(config, arrays)]
-    body.append(_verification(config, arrays))
+    body = [_classifiers(arrays), _differences(config, arrays), *_sizes(config, arrays)]
+    body.append(_verification(arrays))
     return (*body, *([] if across is None else [_across(config, across)]))
 
 
@@ -73,12 +73,13 @@ def _interval(values: np.ndarray, ratio: float) -> Interval:
     return intervals.paired_interval(values, np.zeros_like(values), test_to_train=ratio)
 
 
-def _wide(config: ConfigDict, values: np.ndarray, num_train: int) -> Interval:
-    return _interval(values, config.probes_per_person / num_train)
+def _wide(found: Mapping[str, np.ndarray], values: np.ndarray) -> Interval:
+    """Widened for the images that splits share."""
+    return _interval(values, float(found["test to train"].mean()))
 
 
-def _cell(config: ConfigDict, values: np.ndarray, num_train: int) -> Cell:
-    return _rate(_wide(config, values, num_train))
+def _cell(found: Mapping[str, np.ndarray], values: np.ndarray) -> Cell:
+    return _rate(_wide(found, values))
 
 
 def _rate(interval: Interval) -> Cell:
@@ -86,29 +87,26 @@ def _rate(interval: Interval) -> Cell:
     return percent_interval(interval._replace(low=max(float(interval.low), 0.0), high=min(float(interval.high), 1.0)))
 
 
-def _by_method(config: ConfigDict, values: np.ndarray, num_train: int, kinds: tuple[str, ...], caption: str) -> Table:
-    """Rates `[methods, kinds, splits]`."""
+def _by_method(found: Mapping[str, np.ndarray], of: str, kinds: tuple[str, ...], caption: str) -> Table:
+    """Rates `found[of]` `[settings, methods, kinds, splits]` at the default size."""
     rows: list[tuple[Cell, ...]] = [
-        (method, *(_cell(config, each, num_train) for each in values[m])) for m, method in enumerate(METHODS)
+        (method, *(_cell(found, each) for each in found[of][0, m])) for m, method in enumerate(METHODS)
     ]
     return Table(("vector", *kinds), rows, caption)
 
 
-def _classifiers(config: ConfigDict, arrays: Arrays) -> Section:
+def _classifiers(arrays: Arrays) -> Section:
     return Section(
         "Who is it?",
         (
             "The same vectors by three classifiers. Intervals are widened for the images that splits share, so they "
             "speak of other images of such people.",
             *(
-                _by_method(
-                    config, found["errors"][0], num_train, CLASSIFIERS,
-                    f"Identification error %, {num_train} images a person",
-                )
+                _by_method(found, "errors", CLASSIFIERS, f"Identification error %, {num_train} images a person")
                 for num_train, found in arrays.items()
             ),
         ),
-    )  # fmt: skip
+    )
 
 
 def _differences(config: ConfigDict, arrays: Arrays) -> Section:
@@ -119,7 +117,7 @@ def _differences(config: ConfigDict, arrays: Arrays) -> Section:
             gaps = _measured(found)[0, METHODS.index(name)] - _measured(found)[0, base]
             for measure, gap in zip(_MEASURES, gaps, strict=True):
                 plain = _interval(gap, 0.0)
-                shown = percent_interval(plain), percent_interval(_wide(config, gap, num_train))
+                shown = percent_interval(plain), percent_interval(_wide(found, gap))
                 rows.append((num_train, name, measure, *shown, _verdict(plain)))
     labels, points = [], []
     by_size: list[tuple[Cell, ...]] = []
@@ -214,20 +212,17 @@ def _sizes(config: ConfigDict, arrays: Arrays) -> list[Section]:
     return [Section("How many components, how many latent dimensions", (words, *pictures))]
 
 
-def _verification(config: ConfigDict, arrays: Arrays) -> Section:
+def _verification(arrays: Arrays) -> Section:
     return Section(
         "Verification",
         (
             "All pairs of probes: is it one person? Joint Bayes was trained on other images of the same people.",
             *(
-                _by_method(
-                    config, found["eer"][0], num_train, PAIR_SCORES,
-                    f"EER %, {num_train} training images a person, 95 % intervals",
-                )
+                _by_method(found, "eer", PAIR_SCORES, f"EER %, {num_train} training images a person, 95 % intervals")
                 for num_train, found in arrays.items()
             ),
         ),
-    )  # fmt: skip
+    )
 
 
 def _across(config: ConfigDict, across: Across) -> Section:
