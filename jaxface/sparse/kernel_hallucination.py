@@ -120,14 +120,16 @@ def _fastfood_ridge(
     width = 2 * features.num_features
     transform = jax.vmap(partial(fastfood.transform, features, form=forms.cos_sin))
 
-    def add(moments: tuple[jax.Array, jax.Array], rows: jax.Array, valid: jax.Array) -> tuple[jax.Array, jax.Array]:
-        faces = centred[rows]
+    def add(
+        moments: tuple[jax.Array, jax.Array], rows: tuple[jax.Array, jax.Array], valid: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        faces, counts = rows
         z = transform(faces[:, visible])
-        weighted = z * jnp.where(valid, weights[rows], 0)[:, None]
+        weighted = z * jnp.where(valid, counts, 0)[:, None]
         return moments[0] + weighted.T @ z, moments[1] + weighted.T @ faces
 
     zero = jnp.zeros((width, width), centred.dtype), jnp.zeros((width, centred.shape[1]), centred.dtype)
-    gram, cross = blocks.fold_rows(add, zero, jnp.arange(centred.shape[0]), block_size=_ROWS)
+    gram, cross = blocks.fold_rows(add, zero, (centred, weights), block_size=_ROWS)
     coefficients = penalized_solve(gram, cross, jnp.asarray(ridge, centred.dtype))
     return coefficients, _report(coefficients, ridge)
 

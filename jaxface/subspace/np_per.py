@@ -56,7 +56,7 @@ def _fit(x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[LinearMap
 
 
 def fit_dual(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[LinearMap, FitInfo]:
-    """The subspace of `fit` from inner products of differences, several times as fast; for float64.
+    """The subspace of `fit` from inner products of differences, about twice as fast; for float64.
 
     With differences D within groups and E between them, the rows of `E - E D' K^-1 D` span it, `K = DD'`. K squares the
     condition number of the samples, so D is projected out twice; the check of the rank allows up to about 1e6 in
