@@ -50,13 +50,40 @@ def test_scatters_of_the_coordinates(rng):
     assert np.linalg.matrix_rank(total) == 4
 
 
-@pytest.mark.parametrize("condition", [2e2, 3e3, 3e4])
+@pytest.mark.parametrize("condition", [2e2, 3e3, 1e4, 3e4, 3e5])
 def test_routes_agree_in_float64_when_samples_are_nearly_dependent(condition, rng):
     x, groups = draws.with_condition(rng, 60, 200, condition), rng.permutation(60).astype(np.int32) % 20
-    fits = [fit(x, groups, num_groups=20) for fit in ROUTES]
+    (first, _), (dual, _), (dependent, _) = fits = [fit(x, groups, num_groups=20) for fit in ROUTES]
     assert [int(info.rank) for _, info in fits] == [19, 19, 19]
-    for found, _ in fits[1:]:
-        assert largest_angle(found.basis, fits[0][0].basis) < 1e-10
+    assert largest_angle(dependent.basis, first.basis) < 1e-10
+    # Once leaves eps times the square of the condition, so the last is projected twice.
+    assert largest_angle(dual.basis, first.basis) < (1e-8 if condition < 3e5 else 1e-10)
+    assert np.abs(dual.basis.T @ dual.basis - np.eye(19)).max() < 1e-8
+
+
+@pytest.mark.parametrize("within", [True, False])
+@pytest.mark.parametrize("apart", [1e-3, 1e-4, 1e-5])
+def test_the_dual_form_of_images_that_are_almost_the_same(within, apart, rng):
+    """One tiny eigenvalue, which shows in no pivot and in no average of the spectrum."""
+    x, groups = rng.normal(size=(60, 200)), np.arange(60, dtype=np.int32) % 20
+    x[23 if within else 3] = x[43 if within else 4] + apart * rng.normal(size=200)
+    found, info = np_per.fit_dual(x, groups, num_groups=20)
+    assert int(info.status) == Status.OK
+    assert largest_angle(found.basis, np_per.fit(x, groups, num_groups=20)[0].basis) < 1e-9
+    assert np.abs(found.basis.T @ found.basis - np.eye(19)).max() < 1e-8
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_once_is_enough_up_to_half_of_the_digits(symmetric, rng):
+    """`eps tr K / l < sqrt(eps) / 2`, also where the least eigenvector is at right angles to a vector of ones."""
+    axes = np.linalg.qr(np.c_[np.ones(60), rng.normal(size=(60, 59))])[0]
+    if not symmetric:
+        axes = np.linalg.qr(rng.normal(size=(60, 60)))[0]
+    for factor in (0.5, 2.0):
+        values = np.linspace(1, 0.01, 60)
+        values[-1] = factor * 2 * np.sqrt(np.finfo(np.float64).eps) * values[:-1].sum()
+        lower = jnp.linalg.cholesky((axes * values) @ axes.T)
+        assert bool(np_per._is_enough(lower)) == (factor > 1)
 
 
 def sine(left, right):
