@@ -47,18 +47,26 @@ def test_every_blas_has_one_thread():
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc of glibc only")
 def test_freed_memory_is_used_again():
-    """Pages fetched from the system while a 64 MB array is made and dropped ten times."""
+    """Pages fetched from the system while arrays of 64 MB are made and dropped, by NumPy and in a thread of XLA's."""
     code = (
         "import resource, numpy as np\n"
         "from jaxface.runtime import environment\n"
         "environment.keep_freed_memory()\n"
+        "import jax, jax.numpy as jnp\n"
         "def faults(): return resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
         "np.ones(2**23); before = faults()\n"
         "for _ in range(10): np.ones(2**23)\n"
+        "print(faults() - before)\n"
+        "add, x = jax.jit(lambda x: x + 1), jnp.zeros((16, 2**20), jnp.float32)\n"
+        "for _ in range(20): jax.block_until_ready(add(x))\n"
+        "before = faults()\n"
+        "for _ in range(10): jax.block_until_ready(add(x))\n"
         "print(faults() - before)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 100  # else at least ten times 32 pages, huge ones
+    numpy, xla = (int(count) for count in done.stdout.split())
+    assert numpy < 100  # else ten times 32 pages at least, huge ones
+    assert xla < 50_000  # else 160,000
 
 
 VMAPPED_FITS = """
