@@ -45,15 +45,15 @@ def map_rows(fn: Callable[[jax.Array], Any], x: jax.Array, *, block_size: int) -
 
 
 def fold_rows(step: Callable[[S, Any, jax.Array], S], init: S, x: Any, *, block_size: int) -> S:
-    """Folds `state = step(state, rows, valid [block_size])` over blocks of the rows of `x`, an array or tree of them.
+    """Folds `state = step(state, rows, valid [size])` over blocks of the rows of `x`, an array or tree of them.
 
-    Nothing is copied or padded: the last block begins early enough to be full, and the rows that it shares with the
-    one before are not valid there. Fewer rows than `block_size` are one block.
+    The blocks are of one size, at most `block_size`. Nothing is copied or padded: the last one begins early enough to
+    be full, and the rows that it shares with the one before are not valid there.
     """
     n = jax.tree.leaves(x)[0].shape[0]
     if n == 0:
         return init
-    size = min(n, block_size)
+    size = num_blocks(n, num_blocks(n, block_size))
 
     def body(state: S, first_new: jax.Array) -> tuple[S, None]:
         start = jnp.minimum(first_new, n - size)

@@ -64,13 +64,26 @@ def m_step(moments: Moments, prior: JointBayes | None, weight: jax.Array | float
 
 
 def update(
-    model: JointBayes, rows: Rows, prior: JointBayes | None, weight: jax.Array | float, *, e_step: EStep, floor: float
+    model: JointBayes,
+    rows: Rows,
+    prior: JointBayes | None,
+    weight: jax.Array | float,
+    *,
+    e_step: EStep,
+    floor: float,
+    within_pivot: jax.Array | float = 0.0,
 ) -> tuple[JointBayes, jax.Array, jax.Array]:
-    """One EM step: the new model, the objective at the old one, and the ridge that the noise needed."""
+    """One EM step: the new model, the objective at the old one, and the ridge that the noise needed.
+
+    `within_pivot` is the least Cholesky pivot of S_w where it is known, which may save a factorisation.
+    """
     moments, log_likelihood = e_step(model, rows)
     identity, noise = m_step(moments, prior, weight)
     # w = 1 gives the source back as it is.
-    noise, jitter = _floored(noise, identity, jnp.where(jnp.asarray(weight) < 1, jnp.asarray(floor, noise.dtype), 0))
+    floor = jnp.where(jnp.asarray(weight) < 1, jnp.asarray(floor, noise.dtype), 0)
+    # Pivots grow with the matrix, and T_eps is at least (1 - w) S_w / k.
+    least = (1 - weight) * within_pivot / moments.num_images
+    noise, jitter = _floored(noise, identity, floor, least)
     objective = log_likelihood
     if prior is not None:
         penalty = objectives.divergence(model, prior, rows)
@@ -117,10 +130,13 @@ def fit_rows(
 ) -> tuple[JointBayes, FitInfo]:
     """`fit` of statistics in rows, jitted; `transfer` vmaps it over weights."""
     weight = jnp.asarray(weight, rows.rows.dtype)
+    within_pivot = _least_pivot(rows.within)
 
     def step(state: tuple[JointBayes, jax.Array]) -> tuple[tuple[JointBayes, jax.Array], jax.Array]:
         model, jitter = state
-        model, objective, added = update(model, rows, prior, weight, e_step=e_step, floor=floor)
+        model, objective, added = update(
+            model, rows, prior, weight, e_step=e_step, floor=floor, within_pivot=within_pivot
+        )
         return (model, jnp.maximum(jitter, added)), objective
 
     start = (init, jnp.zeros((), rows.rows.dtype))
@@ -154,8 +170,7 @@ def _diagnosis(
 
 def _definite(a: jax.Array, scale: jax.Array) -> jax.Array:
     """Whether every Cholesky pivot stands out of the rounding of a matrix with the trace `scale`."""
-    pivots = jnp.diagonal(psd.cholesky(a)) ** 2
-    return pivots.min() > a.shape[0] * float(jnp.finfo(a.dtype).eps) * scale  # false for NaN
+    return _least_pivot(a) > a.shape[0] * float(jnp.finfo(a.dtype).eps) * scale  # false for NaN
 
 
 def _mix(source: jax.Array, target: jax.Array, *, weight: jax.Array | float) -> jax.Array:
@@ -163,17 +178,24 @@ def _mix(source: jax.Array, target: jax.Array, *, weight: jax.Array | float) -> 
     return jnp.where(jnp.asarray(weight) < 1, weight * source + (1 - weight) * target, source)
 
 
-def _floored(noise: jax.Array, identity: jax.Array, floor: jax.Array) -> Floored:
-    """Adds a ridge where the smallest Cholesky pivot falls below `floor` times the mean variance of an image."""
+def _floored(noise: jax.Array, identity: jax.Array, floor: jax.Array, least: jax.Array) -> Floored:
+    """Adds a ridge where the smallest Cholesky pivot falls below `floor` times the mean variance of an image.
+
+    No pivot is smaller than `least`; where that is enough they are not computed.
+    """
     d = noise.shape[0]
     # A ridge below the rounding of the factorisation would not mend it.
     floor = jnp.where(floor > 0, jnp.maximum(floor, d * float(jnp.finfo(noise.dtype).eps)), 0)
     scale = (jnp.trace(noise) + jnp.trace(identity)) / d
-    pivots = jnp.diagonal(jnp.linalg.cholesky(noise)) ** 2
-    # False for NaN, where the factorisation failed.
-    enough = (pivots.min() >= floor * scale) | (floor == 0)
-    jitter = jnp.where(enough, 0, floor * scale)
+    # Comparisons are false for NaN, where a factorisation failed.
+    pivot = jax.lax.cond(least >= floor * scale, lambda: least, lambda: _least_pivot(noise))
+    jitter = jnp.where((pivot >= floor * scale) | (floor == 0), 0, floor * scale)
     return Floored(noise + jitter * jnp.eye(d, dtype=noise.dtype), jitter)
+
+
+def _least_pivot(a: jax.Array) -> jax.Array:
+    """The least squared pivot of the Cholesky factor; NaN where a matrix is not positive definite."""
+    return (jnp.diagonal(psd.cholesky(a)) ** 2).min()
 
 
 def _positive_part(a: jax.Array) -> jax.Array:

@@ -57,24 +57,26 @@ def diagonal_basis(model: JointBayes) -> PairBasis:
 
 def _e_step(model: JointBayes, rows: Rows, *, with_covariance: bool) -> tuple[Moments, jax.Array]:
     basis = diagonal_basis(model)
-    values = basis.values
-    z = about(rows, model.mean) @ basis.vectors  # [r, d]
-    weight = 1 / (1 + rows.row_count[:, None] * values[None, :])  # 1 / (1 + m l)
-    mu = rows.row_count[:, None] * values[None, :] * weight * z
-    eps = jnp.sqrt(rows.row_count)[:, None] * weight * z  # m images share the offset ybar - mu
-    identity_moment = mu.T @ mu
-    noise_moment = eps.T @ eps
+    values = basis.values[:, None]
+    # Rows of statistics are columns here: their moments are products of rows, which a CPU computes fastest.
+    forms = jax.lax.optimization_barrier(basis.vectors.T)
+    z = forms @ about(rows, model.mean).T  # [d, r]
+    residual = z / (1 + rows.row_count[None, :] * values)  # ybar - E[mu]
+    mu = rows.row_count[None, :] * values * residual
+    eps = jnp.sqrt(rows.row_count)[None, :] * residual  # m images share the offset
+    identity_moment = mu @ mu.T
+    noise_moment = eps @ eps.T
     if with_covariance:
-        spread = values[None, :] / (1 + rows.count[:, None] * values[None, :])  # [g, d]
-        identity_moment += jnp.diag(rows.num_people @ spread)
-        noise_moment += jnp.diag((rows.num_people * rows.count) @ spread)
+        spread = values / (1 + rows.count[None, :] * values)  # [d, g]
+        identity_moment += jnp.diag(spread @ rows.num_people)
+        noise_moment += jnp.diag(spread @ (rows.num_people * rows.count))
     moments = Moments(
         identity=_from_basis(identity_moment, basis),
         noise=rows.within + _from_basis(noise_moment, basis),
         num_people=rows.num_people.sum(),
         num_images=(rows.num_people * rows.count).sum(),
     )
-    return moments, _log_likelihood(basis, rows, z, weight)
+    return moments, _log_likelihood(basis, rows, forms, z * residual)
 
 
 def _from_basis(moment: jax.Array, basis: PairBasis) -> jax.Array:
@@ -82,12 +84,12 @@ def _from_basis(moment: jax.Array, basis: PairBasis) -> jax.Array:
     return psd.symmetrize(basis.inverse.T @ moment @ basis.inverse)
 
 
-def _log_likelihood(basis: PairBasis, rows: Rows, z: jax.Array, weight: jax.Array) -> jax.Array:
+def _log_likelihood(basis: PairBasis, rows: Rows, forms: jax.Array, shrunk: jax.Array) -> jax.Array:
     """`-1/2 [k d log 2 pi + k log|T_eps| + tr V'S_w V + sum_ij log(1 + m_i l_j) + m_i z_ij^2 / (1 + m_i l_j)]`."""
-    d = z.shape[1]
+    d = len(forms)
     num_images = (rows.num_people * rows.count).sum()
     couplings = rows.num_people @ jnp.log1p(rows.count[:, None] * basis.values[None, :]).sum(axis=1)
-    within = ((basis.vectors.T @ rows.within) * basis.vectors.T).sum()
-    between = rows.row_count @ (weight * z * z).sum(axis=1)
-    constant = num_images * d * jnp.log(jnp.asarray(2 * jnp.pi, z.dtype))
+    within = ((forms @ rows.within) * forms).sum()
+    between = shrunk.sum(axis=0) @ rows.row_count
+    constant = num_images * d * jnp.log(jnp.asarray(2 * jnp.pi, shrunk.dtype))
     return -(constant + num_images * basis.log_det + couplings + within + between) / 2

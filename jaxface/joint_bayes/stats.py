@@ -15,8 +15,9 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
+from jaxface.linalg import scatter
 
-_BLOCK_SIZE = 8192  # rows that `collect` takes at a time
+_BLOCK_SIZE = 4096  # rows that `collect` takes at a time
 
 
 class Stats(NamedTuple):
@@ -78,7 +79,7 @@ def _collect(x: jax.Array, ids: jax.Array, shift: jax.Array, *, num_identities: 
         return Stats(
             count=stats.count.at[place].add(kept.astype(x.dtype), mode="drop"),
             sum=stats.sum.at[place].add(centred, mode="drop"),
-            second_moment=stats.second_moment + centred.T @ centred,
+            second_moment=stats.second_moment + scatter.matrix(centred),
             shift=stats.shift,
         )
 
@@ -117,10 +118,11 @@ def recenter(stats: Stats, shift: jax.Array | None = None) -> Stats:
     )
 
 
+@jax.jit
 def within_scatter(stats: Stats) -> jax.Array:
     """`S_w = sum xx' - sum_i s_i s_i' / m_i` `[d, d]`."""
     scaled = stats.sum / jnp.sqrt(jnp.maximum(stats.count, 1))[:, None]
-    return stats.second_moment - scaled.T @ scaled
+    return stats.second_moment - scatter.matrix(scaled)
 
 
 def by_person(stats: Stats) -> Rows:
@@ -142,15 +144,13 @@ def group_by_count(stats: Stats) -> Rows:
     parts = [_compressed(augmented[count == value]) for value in values]
     rows = np.concatenate(parts)
     row_count = np.repeat(values, [len(part) for part in parts])
-    scaled = means * np.sqrt(count)[:, None]
-    within = np.asarray(stats.second_moment, np.float64) - scaled.T @ scaled
     return Rows(
         rows=jnp.asarray(rows[:, :-1], dtype),
         row_unit=jnp.asarray(rows[:, -1], dtype),
         row_count=jnp.asarray(row_count, dtype),
         count=jnp.asarray(values, dtype),
         num_people=jnp.asarray([(count == value).sum() for value in values], dtype),
-        within=jnp.asarray(within, dtype),
+        within=within_scatter(stats),
         mean=stats.shift,
     )
 

@@ -67,4 +67,4 @@ def diagonalize_pair(a: jax.Array, b: jax.Array) -> PairBasis:
     values, rotation = eigh(solve_triangular(lower, half.T, lower=True))
     vectors = solve_triangular(lower, rotation, lower=True, trans=1)
     log_det = 2 * jnp.log(jnp.diagonal(lower)).sum()
-    return PairBasis(values, vectors, rotation.T @ lower.T, log_det)
+    return PairBasis(values, vectors, (lower @ rotation).T, log_det)

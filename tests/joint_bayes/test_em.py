@@ -19,7 +19,7 @@ from jaxface.joint_bayes import (
     penalized_objective,
     posterior,
 )
-from jaxface.joint_bayes.stats import rows_of
+from jaxface.joint_bayes.stats import Rows, rows_of
 from tests.joint_bayes import draws
 from tests.reference import joint_bayes_reference as reference
 from tests.tolerances import assert_close
@@ -192,6 +192,22 @@ def test_weight_one_returns_the_source_to_the_last_bit(dtype, rng):
     assert float(info.jitter) == 0
     assert np.isfinite(info.objective).all()
     np.testing.assert_allclose(info.objective[-1], 0, atol=1e-4)  # (1 - w) times the likelihood, and no divergence
+
+
+@pytest.mark.parametrize(("weight", "pivot"), [(0.0, 1e-4), (0.0, 1.0), (0.999, 20.0), (0.999, 2000.0)])
+def test_a_known_pivot_of_the_scatter_within_changes_nothing(weight, pivot):
+    """The noise is `(1 - w) S_w / k` on the last axis: below the floor in the first of each pair, S_w itself is not."""
+    zero, one = jnp.zeros(3), jnp.ones(1)
+    within = jnp.diag(jnp.asarray([1.0, 1.0, pivot]))
+    rows = Rows(jnp.zeros((1, 3)), zero[:1], 10 * one, 10 * one, 10 * one, within, zero)
+    model = JointBayes(mean=zero, identity_cov=jnp.eye(3), noise_cov=jnp.eye(3))
+    singular = jnp.diag(jnp.asarray([1.0, 1.0, 0.0]))
+    prior = JointBayes(mean=zero, identity_cov=jnp.eye(3), noise_cov=singular)
+    step = partial(em.update, model, rows, prior, weight, e_step=posterior.approximate, floor=1e-3)
+    (found, _, jitter), (expected, _, needed) = step(within_pivot=min(pivot, 1.0)), step()
+    assert (needed > 0) == (pivot in (1e-4, 20.0))
+    assert jitter == needed
+    assert_close(found.noise_cov, expected.noise_cov)
 
 
 def test_a_path_equals_single_fits(rng):
