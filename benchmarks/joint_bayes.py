@@ -3,6 +3,8 @@
 Row F2 is here too: how long it takes from the start of a process to a first score.
 """
 
+import importlib
+import importlib.util
 import subprocess
 import sys
 import time
@@ -100,6 +102,49 @@ def _em_row(name: str, d: int, dtype: str, target: float, their_dtype: str | Non
         packages=("numpy",),
         x64=dtype == "float64",
     )
+
+
+_RANK = 100
+
+
+class Recordings(NamedTuple):
+    """A problem and the same images in the peer's container."""
+
+    problem: Problem
+    stat: Any
+
+
+def _recordings() -> Recordings:
+    problem = _problem(400, "float64", "float64")
+    # Without the package the peer's own error is what the row says.
+    spec = importlib.util.find_spec("speechbrain")
+    container = importlib.import_module("speechbrain.processing.PLDA_LDA").StatObject_SB if spec else dict
+    n = len(problem.x)
+    stat = container(
+        modelset=problem.ids.astype(str).astype(object),
+        segset=np.arange(n).astype(str).astype(object),
+        start=np.full(n, None),
+        stop=np.full(n, None),
+        stat0=np.ones((n, 1)),
+        stat1=problem.x,
+    )
+    return Recordings(problem, stat)
+
+
+def _plda(recordings: Recordings) -> joint_bayes.JointBayes:
+    """EM of a simplified PLDA, `T_mu = F F'`, whose E-step takes one person after the other in NumPy."""
+    model = importlib.import_module("speechbrain.processing.PLDA_LDA").PLDA(rank_f=_RANK, nb_iter=_ITERATIONS)
+    model.plda(recordings.stat)
+    return joint_bayes.JointBayes(mean=model.mean, identity_cov=model.F @ model.F.T, noise_cov=model.Sigma)
+
+
+def _as_likely(recordings: Recordings, ours: Any, theirs: Any) -> str:
+    """Their identities have a low rank and ours have not: ours must be at least as likely."""
+    x, ids, start = recordings.problem.x, recordings.problem.ids, recordings.problem.start
+    stats = joint_bayes.collect(x, ids, num_identities=_PEOPLE, shift=start.mean)
+    each = [float(joint_bayes.log_likelihood(model, stats)) / len(x) for model in (ours, theirs)]
+    assert each[0] >= each[1], f"log-likelihoods an image are {each[0]:.3f} and {each[1]:.3f}"
+    return f"log-likelihoods an image {each[0]:.3f} and {each[1]:.3f}, theirs with identities of rank {_RANK}"
 
 
 def _rows_of(people: int, images: int) -> tuple[Rows, joint_bayes.JointBayes]:
@@ -210,6 +255,19 @@ ROWS = (
     _em_row("J2.f64", 400, "float64", 30.0),
     _em_row("J2.f32", 400, "float32", 70.0),
     _em_row("J2.f32.default", 400, "float32", 70.0, their_dtype="float64"),
+    Row(
+        name="J2.speechbrain",
+        work=f"Joint Bayes EM, {_ITERATIONS} iterations, {_PEOPLE:,} people, {_IMAGES:,} images, d = 400",
+        peer=f"speechbrain PLDA of rank {_RANK}",
+        dtype="float64",
+        data=_recordings,
+        ours=lambda recordings: _ours(recordings.problem),
+        theirs=_plda,
+        agree=_as_likely,
+        target=speedup(at_least=3.5),
+        packages=("speechbrain",),
+        x64=True,
+    ),
     _growth_row("J3.images", "with an eighth of the images", (2000, 8 * 46000), (2000, 46000), 1.1),
     _growth_row("J3.people", "with an eighth of the people", (8 * 2500, 8 * 57500), (2500, 57500), 1.3),
     Row(

@@ -80,10 +80,10 @@ def update(
     moments, log_likelihood = e_step(model, rows)
     identity, noise = m_step(moments, prior, weight)
     # w = 1 gives the source back as it is.
-    floor = jnp.where(jnp.asarray(weight) < 1, jnp.asarray(floor, noise.dtype), 0)
+    relative = jnp.where(jnp.asarray(weight) < 1, jnp.asarray(floor, noise.dtype), 0)
     # Pivots grow with the matrix, and T_eps is at least (1 - w) S_w / k.
-    least = (1 - weight) * within_pivot / moments.num_images
-    noise, jitter = _floored(noise, identity, floor, least)
+    least = jnp.asarray((1 - weight) * within_pivot / moments.num_images)
+    noise, jitter = _floored(noise, identity, relative, least)
     objective = log_likelihood
     if prior is not None:
         penalty = objectives.divergence(model, prior, rows)
