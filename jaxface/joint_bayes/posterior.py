@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.stats import Rows, about
-from jaxface.linalg import psd, spectral
+from jaxface.linalg import products, psd, spectral
 from jaxface.linalg.spectral import PairBasis
 
 
@@ -58,8 +58,8 @@ def diagonal_basis(model: JointBayes) -> PairBasis:
 def _e_step(model: JointBayes, rows: Rows, *, with_covariance: bool) -> tuple[Moments, jax.Array]:
     basis = diagonal_basis(model)
     values = basis.values[:, None]
-    # Rows of statistics are columns here: their moments are products of rows, which a CPU computes fastest.
-    forms = jax.lax.optimization_barrier(basis.vectors.T)
+    # Rows of statistics are columns here, for their moments are products of rows then: see linalg.products.
+    forms = products.turned(basis.vectors)
     z = forms @ about(rows, model.mean).T  # [d, r]
     residual = z / (1 + rows.row_count[None, :] * values)  # ybar - E[mu]
     mu = rows.row_count[None, :] * values * residual

@@ -4,6 +4,7 @@
     spectral    eigh and thin SVD with fixed order and signs; simultaneous diagonalisation of a pair
     nullspace   null spaces from thin factors, numerical rank, projectors with a right derivative
     scatter     within, between and total scatter: as thin factors and as matrices
+    products    large products in the layout in which a CPU computes them fastest
     gram        kernels as pytrees, Gram matrices, centring
     distances   norms, distances and cosines that are gradient-safe at zero
     hadamard    the Walsh-Hadamard transform

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-_STRIPES = 4  # of a large matrix of inner products
+from jaxface.linalg import products
 
 
 class ClassMoments(NamedTuple):
@@ -43,20 +43,6 @@ def total_factor(x: jax.Array) -> jax.Array:
 
 
 def matrix(factor: jax.Array) -> jax.Array:
-    """`S = F' F` `[d, d]` of a factor; for small d only, null spaces and ranks come from the factor itself.
-
-    A CPU multiplies rows by rows in half the time, so F' is laid out in memory, which XLA would fold away.
-    """
-    columns = jax.lax.optimization_barrier(factor.T)
+    """`S = F' F` `[d, d]` of a factor; for small d only, null spaces and ranks come from the factor itself."""
+    columns = products.turned(factor)
     return columns @ columns.T
-
-
-def inner_products(x: jax.Array) -> jax.Array:
-    """`X X'` `[n, n]` of x `[n, d]`; of many rows only the blocks from the diagonal upwards, five eighths of them."""
-    n = x.shape[0]
-    if n < 128 * _STRIPES:  # a product of that size is over before the pieces are put together
-        return x @ x.T
-    height = -(-n // _STRIPES)
-    stripes = [jnp.pad(x[i : i + height] @ x[i:].T, ((0, 0), (i, 0))) for i in range(0, n, height)]
-    upper = jnp.concatenate(stripes)
-    return jnp.triu(upper) + jnp.triu(upper, 1).T

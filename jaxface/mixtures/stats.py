@@ -13,6 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
+from jaxface.linalg.products import turned
 from jaxface.linalg.psd import symmetrize
 from jaxface.mixtures.views import (
     NAMES,
@@ -187,27 +188,22 @@ def _sums_of_block(
     joint = jnp.exp(log_joint - highest)
     density = joint.sum(axis=1, keepdims=True)
     g = joint * (weights[:, None] / density)  # [s, k]
-    turned = _turned(g)
+    weighted = turned(g)
     r = values - forms.origin[None, :]
     parts = jnp.split(r, np.cumsum([view.mean.shape[1] for view in views])[:-1], axis=1)
     if is_full(views[0].noise):
-        first, second = turned @ r, tuple(_outer_sum(g, part) for part in parts)
+        first, second = weighted @ r, tuple(_outer_sum(g, part) for part in parts)
     else:
-        halves = [jnp.split(turned @ squares_beside(part), 2, axis=1) for part in parts]
+        halves = [jnp.split(weighted @ squares_beside(part), 2, axis=1) for part in parts]
         first, second = jnp.concatenate([half[1] for half in halves], axis=1), tuple(half[0] for half in halves)
-    cross = jnp.tensordot(_turned(r), g[:, None, :] * u, 1)
+    cross = jnp.tensordot(turned(r), g[:, None, :] * u, 1)
     log_density = (highest + jnp.log(density))[:, 0]
     return _Sums(g.sum(axis=0), first, second, cross), weights @ log_density
 
 
-def _turned(a: jax.Array) -> jax.Array:
-    """A' in memory of its own: left to itself XLA reads A by columns, and a product takes up to twice as long."""
-    return jax.lax.optimization_barrier(a.T)
-
-
 def _outer_sum(g: jax.Array, r: jax.Array) -> jax.Array:
     """`sum_i g_ik r_i r_i'` `[k, n, n]` as one wide product."""
-    return jnp.tensordot(_turned(r), g[:, :, None] * r[:, None, :], 1).transpose(1, 0, 2)
+    return jnp.tensordot(turned(r), g[:, :, None] * r[:, None, :], 1).transpose(1, 0, 2)
 
 
 def _moments(forms: Woodbury, views: tuple[View, ...], sums: _Sums) -> Moments:

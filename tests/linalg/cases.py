@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxface.linalg import distances, gram, hadamard, nullspace, psd, scatter, spectral
+from jaxface.linalg import distances, gram, hadamard, nullspace, products, psd, scatter, spectral
 from tests.transformations import Case
 
 
@@ -69,7 +69,8 @@ CASES = [
     Case(scatter.between_factor, lambda r: (rows(r), LABELS), {"num_classes": 3}, grad=(0,)),
     Case(scatter.total_factor, lambda r: (rows(r),), grad=(0,)),
     Case(scatter.matrix, lambda r: (rows(r),), grad=(0,)),
-    Case(scatter.inner_products, lambda r: (rows(r),), grad=(0,)),
+    Case(products.inner_products, lambda r: (rows(r),), grad=(0,)),
+    Case(products.turned, lambda r: (rows(r),), grad=(0,)),
     Case(distances.safe_sqrt, lambda r: (r.uniform(0.5, 1, size=4),), grad=(0,)),
     Case(distances.norm, lambda r: (r.normal(size=4),), grad=(0,)),
     Case(distances.normalize, lambda r: (r.normal(size=4),), grad=(0,)),

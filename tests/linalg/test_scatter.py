@@ -1,6 +1,4 @@
-import jax
 import numpy as np
-import pytest
 
 from jaxface.linalg import scatter
 from tests.tolerances import assert_close
@@ -20,14 +18,3 @@ def test_factors_give_the_scatters_of_the_definition(rng):
     assert_close(found_within, within, factor=100)
     assert_close(found_between, between, factor=100)
     assert_close(found_within + found_between, scatter.matrix(scatter.total_factor(x)), factor=100)
-
-
-@pytest.mark.parametrize("n", [3, 512, 1023])
-def test_inner_products_in_stripes_are_those_of_all_pairs(n, rng):
-    x = rng.normal(size=(n, 7))
-    found = np.asarray(scatter.inner_products(x))
-    assert_close(found, x @ x.T, factor=10)
-    assert (found == found.T).all()
-    direction = rng.normal(size=(n, n))
-    slope = jax.grad(lambda rows: (direction * scatter.inner_products(rows)).sum())(x)
-    assert_close(slope, (direction + direction.T) @ x, factor=100)
