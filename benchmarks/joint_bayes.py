@@ -4,7 +4,6 @@ Row F2 is here too: how long it takes from the start of a process to a first sco
 """
 
 import importlib
-import importlib.util
 import subprocess
 import sys
 import time
@@ -108,33 +107,31 @@ _RANK = 100
 
 
 class Recordings(NamedTuple):
-    """A problem and the same images in the peer's container."""
+    """A problem and what the peer's container is made of."""
 
     problem: Problem
-    stat: Any
+    fields: dict[str, np.ndarray]
 
 
 def _recordings() -> Recordings:
     problem = _problem(400, "float64", "float64")
-    # Without the package the peer's own error is what the row says.
-    spec = importlib.util.find_spec("speechbrain")
-    container = importlib.import_module("speechbrain.processing.PLDA_LDA").StatObject_SB if spec else dict
     n = len(problem.x)
-    stat = container(
-        modelset=problem.ids.astype(str).astype(object),
-        segset=np.arange(n).astype(str).astype(object),
-        start=np.full(n, None),
-        stop=np.full(n, None),
-        stat0=np.ones((n, 1)),
-        stat1=problem.x,
-    )
-    return Recordings(problem, stat)
+    fields = {
+        "modelset": problem.ids.astype(str).astype(object),
+        "segset": np.arange(n).astype(str).astype(object),
+        "start": np.full(n, None),
+        "stop": np.full(n, None),
+        "stat0": np.ones((n, 1)),
+        "stat1": problem.x,
+    }
+    return Recordings(problem, fields)
 
 
 def _plda(recordings: Recordings) -> joint_bayes.JointBayes:
     """EM of a simplified PLDA, `T_mu = F F'`, whose E-step takes one person after the other in NumPy."""
-    model = importlib.import_module("speechbrain.processing.PLDA_LDA").PLDA(rank_f=_RANK, nb_iter=_ITERATIONS)
-    model.plda(recordings.stat)
+    plda = importlib.import_module("speechbrain.processing.PLDA_LDA")
+    model = plda.PLDA(rank_f=_RANK, nb_iter=_ITERATIONS)
+    model.plda(plda.StatObject_SB(**recordings.fields))
     return joint_bayes.JointBayes(mean=model.mean, identity_cov=model.F @ model.F.T, noise_cov=model.Sigma)
 
 

@@ -8,6 +8,7 @@ from ml_collections import ConfigDict
 from experiments.sections import Part
 from experiments.verification import transfer
 from experiments.verification.transfer import MEASURES, METHODS, TRANSFER
+from jaxface.core import checks
 from jaxface.data import LabelledImages
 from jaxface.metrics import verification
 from jaxface.reports import figures
@@ -25,16 +26,18 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
 
 
 def _scaled(config: ConfigDict, people: int) -> ConfigDict:
-    """The config with its parts in the same proportion, each of two people at least."""
+    """The config with its parts in about the same proportion, each of two people at least."""
     (train,) = config.target_people
-    wanted = config.source_people + train + config.calibration_people + config.test_people
+    parts = (config.source_people, config.calibration_people, config.test_people, train)
+    wanted = sum(parts)
     if people >= wanted:
         return config
+    checks.at_least("number of people", people, 2 * len(parts), "two each for source, target, calibration and test")
+    sizes = [max(2, part * people // wanted) for part in parts]
+    while sum(sizes) > people:
+        sizes[sizes.index(max(sizes))] -= 1
     study = config.copy_and_resolve_references().unlock()
-    study.source_people, study.calibration_people, study.test_people, train = (
-        max(2, part * people // wanted)
-        for part in (config.source_people, config.calibration_people, config.test_people, train)
-    )
+    study.source_people, study.calibration_people, study.test_people, train = sizes
     study.target_people = (train,)
     return study.lock()
 

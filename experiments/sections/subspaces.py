@@ -11,7 +11,7 @@ from ml_collections import ConfigDict
 
 from experiments import inputs, recognition
 from experiments.sections import Part
-from jaxface.core import histogram
+from jaxface.core import checks, histogram
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.data import LabelledImages, pairs, splits
 from jaxface.linalg import distances, scatter, spectral
@@ -32,6 +32,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     folds = splits.image_folds(
         faces.ids, num_folds=int(np.bincount(faces.ids).min()), num_splits=config.num_splits, rng=rng
     )
+    _check(config, np.bincount(faces.ids))
     train, held_out = range(config.num_train - 1), config.num_train - 1
     inner = splits.rows_in(folds, train), splits.rows_in(folds, held_out)
     outer = (
@@ -105,6 +106,15 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     results = {f"identification error, {name}": m.estimate for name, m in zip(_METHODS, mean, strict=True)}
     results |= {f"EER, {name}": float(arrays["eer"][k][0]) for k, name in enumerate(_METHODS)}
     return Part(section, headline, results)
+
+
+def _check(config: ConfigDict, count: np.ndarray) -> None:
+    """Whether the smallest training set spans as many axes as the config asks for; count: images of each person."""
+    to_choose, half = len(count) * (config.num_train - 1), int(np.sort(count)[: len(count) // 2].sum())
+    images = min(to_choose, half)
+    why = f"settings are chosen with {to_choose} images, half of the people have {half}, and their mean is taken away"
+    for name in ("components", "pca_widths"):
+        checks.at_most(f"config.subspaces.{name}", max(config[name]), images - 1, why)
 
 
 def _rotated(x: jax.Array) -> jax.Array:
@@ -247,16 +257,17 @@ def _pictures(x: jax.Array, faces: LabelledImages, width: int, ridge: float) -> 
     """The first axes of both subspaces, and faces rebuilt from few coordinates."""
     shape = faces.images.shape[1:3]
     people = len(faces.names)
+    shown = min(_SHOWN, people - 1)
     eigen, _ = pca.fit(x, num_components=width)
     fisher, _ = lda.fit(
         x,
         jnp.asarray(faces.ids),
         num_classes=people,
-        num_components=min(_SHOWN, people - 1),
+        num_components=shown,
         pca_components=width,
         ridge=ridge,
     )
-    bases = np.stack([np.asarray(m.basis[:, :_SHOWN]).T.reshape(-1, *shape) for m in (eigen, fisher)])
+    bases = np.stack([np.asarray(m.basis[:, :shown]).T.reshape(-1, *shape) for m in (eigen, fisher)])
     rows = np.array([np.flatnonzero(faces.ids == person)[0] for person in range(min(_SHOWN, people))])
     kept = [k for k in (10, 40, 100) if k <= width]
     rebuilt = [np.asarray(x[rows]).reshape(-1, *shape)]

@@ -133,7 +133,10 @@ def by_person(stats: Stats) -> Rows:
 
 
 def group_by_count(stats: Stats) -> Rows:
-    """At most d + 1 rows for each different number of images, on the host in float64: the fast form for many people."""
+    """At most d + 1 rows for each different number of images: the fast form for many people.
+
+    The rows are compressed on the host in float64.
+    """
     count = np.asarray(stats.count, np.float64)
     means = np.asarray(stats.sum, np.float64) / np.maximum(count, 1.0)[:, None]
     augmented = np.concatenate([means, np.ones((len(means), 1))], axis=1)

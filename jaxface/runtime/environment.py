@@ -55,7 +55,7 @@ def limit_blas_threads() -> None:
 
 
 def keep_freed_memory() -> None:
-    """Lets the C library reuse freed memory, up to 1 GB; call it before the first array. In vain where glibc is not.
+    """Lets the C library reuse freed memory, up to 1 GB; call it before the first array. Only glibc needs it.
 
     glibc gives arrays of more than 32 MB back to the system when they are freed, and fetching the pages anew takes ten
     times as long as filling them: a 160 MB result takes 41 ms instead of 4. XLA allocates in threads of its own, whose

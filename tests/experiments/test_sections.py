@@ -15,7 +15,27 @@ def test_settings_are_chosen_on_held_out_images_and_judged_on_others():
     assert_close(subspaces._chosen(arrays, "ridge"), np.array([0.5, 0.7, 0.9]))
 
 
-@pytest.mark.parametrize(("people", "parts"), [(40, (16, 4, 10, 10)), (20, (8, 2, 5, 5)), (10, (4, 2, 2, 2))])
+PARTS = [(40, (16, 4, 10, 10)), (20, (8, 2, 5, 5)), (10, (4, 2, 2, 2)), (9, (3, 2, 2, 2)), (8, (2, 2, 2, 2))]
+
+
+@pytest.mark.parametrize(("people", "parts"), PARTS)
 def test_fewer_people_share_the_parts_of_the_transfer_study(people, parts):
     study = same_person._scaled(tour.get_config().same_person, people)
     assert (study.source_people, study.calibration_people, study.test_people, *study.target_people) == parts
+
+
+def test_too_few_people_are_refused_before_anything_is_fitted():
+    with pytest.raises(ValueError, match=r"number of people must be at least 8 .*; got 7"):
+        same_person._scaled(tour.get_config().same_person, 7)
+
+
+@pytest.mark.parametrize(("count", "most"), [([10] * 40, 159), ([6] * 40, 119), ([4, 5, 40, 40], 8)])
+def test_axes_that_the_smallest_training_set_does_not_span_are_refused(count, most):
+    """With 5 images a person to train on, 4 of them choose settings; half of the people have to do as well."""
+    config = tour.get_config().subspaces
+    for name in ("components", "pca_widths"):
+        config.components = config.pca_widths = (5, most)
+        subspaces._check(config, np.array(count))
+        config[name] = (5, most + 1)
+        with pytest.raises(ValueError, match=rf"config.subspaces.{name} must be at most {most} .*; got {most + 1}"):
+            subspaces._check(config, np.array(count))
