@@ -50,7 +50,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.learning = ConfigDict()
     config.learning.num_draws = 5
     config.learning.sizes = (64, 256, 1024)
-    config.learning.num_steps = 300
+    config.learning.num_iters = 300
     config.learning.learning_rate = 0.002
     return common.variant(config, variant, {"smoke": _smoke})
 
@@ -76,4 +76,4 @@ def _smoke(config: ConfigDict) -> None:
     config.ridge.sizes = (32, 128)
     config.learning.num_draws = 2
     config.learning.sizes = (128,)
-    config.learning.num_steps = 20
+    config.learning.num_iters = 20

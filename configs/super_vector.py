@@ -59,7 +59,7 @@ def vectors() -> ConfigDict:
     config.num_components = 16
     config.latent_dim = 32
     config.num_iters = 50  # of EM
-    config.logistic = ConfigDict({"ridge": 1e-6, "num_steps": 100})  # on the squared weights; of L-BFGS
+    config.logistic = ConfigDict({"ridge": 1e-6, "num_iters": 100})  # on the squared weights; of L-BFGS
     config.joint_bayes = ConfigDict({"weight": 0.5, "num_iters": 20})  # w of a prior with round covariances
     return config
 
@@ -75,7 +75,7 @@ def small(config: ConfigDict) -> None:
     config.num_components = 4
     config.latent_dim = 2
     config.num_iters = 5
-    config.logistic.num_steps = 10
+    config.logistic.num_iters = 10
     config.joint_bayes.num_iters = 3
 
 

@@ -85,7 +85,7 @@ def fine_tuned(config: ConfigDict, split: Split) -> dict[str, np.ndarray]:
     loss = LOSSES[config.loss]
     path = [joint_bayes.free(start, rank=config.rank)]
     for _ in range(config.num_segments):
-        parameters, info = minimize(loss, path[-1], train, num_steps=config.steps_in_segment)
+        parameters, info = minimize(loss, path[-1], train, num_iters=config.steps_in_segment)
         raise_if_failed(info, "fine-tuning")
         path.append(parameters)
     along = [[float(loss(parameters, data)) for parameters in path] for data in (train, held)]

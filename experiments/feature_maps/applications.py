@@ -78,7 +78,7 @@ def learned(config: ConfigDict, found: Arrays) -> Section:
                 f"{worth:.0f}",
             )
         )
-    steps = np.arange(1, config.learning.num_steps + 1)
+    steps = np.arange(1, config.learning.num_iters + 1)
     figure = figures.curves(
         [
             Curve(f"{size} frequencies", steps, np.sqrt(found["loss"][:, k].mean(axis=0)))

@@ -47,7 +47,7 @@ def _trained(
     kernel = gram.gaussian(bandwidth=1.0)
     start = {name: getattr(params, name) for name in LEARNED}
     data, unseen = ((params, rows, kernel(rows, rows)) for rows in (seen, others))
-    learned, info = minimize(_loss, start, data, num_steps=settings.num_steps, learning_rate=settings.learning_rate)
+    learned, info = minimize(_loss, start, data, num_iters=settings.num_iters, learning_rate=settings.learning_rate)
     raise_if_failed(info, f"a learned map of {num_features} frequencies")
     return {
         "seen, drawn": np.sqrt(_loss(start, data)),

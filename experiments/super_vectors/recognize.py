@@ -67,7 +67,7 @@ def logistic(config: ConfigDict, y: jax.Array, ids: np.ndarray, probes: jax.Arra
     num_people = int(ids.max()) + 1
     start = (jnp.zeros((y.shape[1], num_people), y.dtype), jnp.zeros(num_people, y.dtype))
     data = (y, jnp.asarray(ids), jnp.asarray(config.logistic.ridge, y.dtype))
-    (weights, offset), info = minimize(cross_entropy, start, data, num_steps=config.logistic.num_steps)
+    (weights, offset), info = minimize(cross_entropy, start, data, num_iters=config.logistic.num_iters)
     raise_if_failed(info, "logistic regression")
     return np.asarray(probes @ weights + offset[None, :]).argmax(axis=1)
 

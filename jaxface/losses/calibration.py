@@ -40,7 +40,7 @@ def probability(llr: jax.Array, *, prior: float) -> jax.Array:
 
 
 def fit(
-    scores: ArrayLike, is_same: ArrayLike, *, prior: float = 0.5, ridge: float = 1e-4, num_steps: int = 50
+    scores: ArrayLike, is_same: ArrayLike, *, prior: float = 0.5, ridge: float = 1e-4, num_iters: int = 50
 ) -> tuple[Affine, FitInfo]:
     """Logistic regression of `is_same` `[p]` on `scores` `[p]` at a stated prior.
 
@@ -58,7 +58,7 @@ def fit(
     spread = jnp.where(spread > 0, spread, 1)
     start = (jnp.zeros((), scores.dtype), jnp.zeros((), scores.dtype))
     data = ((scores - center) / spread, is_same, jnp.asarray(prior, scores.dtype), jnp.asarray(ridge, scores.dtype))
-    (log_slope, offset), info = minimize(_loss, start, data, num_steps=num_steps)
+    (log_slope, offset), info = minimize(_loss, start, data, num_iters=num_iters)
     slope = jnp.exp(log_slope) / spread
     return Affine(slope=slope, offset=offset - slope * center), info
 

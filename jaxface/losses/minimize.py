@@ -19,25 +19,25 @@ def minimize(
     params: P,
     data: Any,
     *,
-    num_steps: int,
+    num_iters: int,
     learning_rate: float | None = None,
     tol: float = 0.0,
 ) -> tuple[P, FitInfo]:
     """Minimises `loss(params, data)` from `params`: L-BFGS with a line search, or Adam at a given `learning_rate`.
 
     `loss` is a static argument: pass a module-level function and its data, and a second call does not recompile. Entry
-    t of the objective trace is the loss before step t.
+    t of the objective trace is the loss before iteration t.
     """
-    return _minimize(loss, params, data, num_steps=num_steps, learning_rate=learning_rate, tol=tol)
+    return _minimize(loss, params, data, num_iters=num_iters, learning_rate=learning_rate, tol=tol)
 
 
-@partial(jax.jit, static_argnames=("loss", "num_steps", "learning_rate", "tol"))
+@partial(jax.jit, static_argnames=("loss", "num_iters", "learning_rate", "tol"))
 def _minimize(
     loss: Callable[..., jax.Array],
     params: P,
     data: Any,
     *,
-    num_steps: int,
+    num_iters: int,
     learning_rate: float | None,
     tol: float,
 ) -> tuple[P, FitInfo]:
@@ -60,7 +60,7 @@ def _minimize(
         updates, state = optimizer.update(gradient, state, candidate, **more)
         return (optax.apply_updates(candidate, updates), state), value
 
-    (params, _), trace = loops.iterate(step, (params, optimizer.init(params)), num_iters=num_steps, tol=tol)
+    (params, _), trace = loops.iterate(step, (params, optimizer.init(params)), num_iters=num_iters, tol=tol)
     dtype = trace.objective.dtype
     info = FitInfo(
         *trace, rank=jnp.asarray(-1, jnp.int32), jitter=jnp.zeros((), dtype), num_replaced=jnp.zeros((), jnp.int32)

@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 import jax
+from absl import logging as absl_logging
 
 _RECORDED_PACKAGES = ("jaxface", "jax", "jaxlib", "numpy", "optax", "chex", "ml_collections", "orbax-checkpoint")
 _M_TRIM_THRESHOLD, _M_MMAP_MAX, _M_ARENA_MAX = -1, -4, -8  # glibc's malloc.h
@@ -29,8 +30,7 @@ def configure(*, x64: bool) -> None:
     limit_blas_threads()
     keep_freed_memory()
     use_compilation_cache()
-    # That this machine has no TPU is no news for a reader.
-    logging.getLogger("jax._src.xla_bridge").setLevel(logging.WARNING)
+    quiet_libraries()
 
 
 def widen_thread_pool() -> None:
@@ -68,6 +68,17 @@ def keep_freed_memory() -> None:
     mallopt(_M_ARENA_MAX, 1)
     mallopt(_M_MMAP_MAX, 0)
     mallopt(_M_TRIM_THRESHOLD, 2**30)
+
+
+def quiet_libraries() -> None:
+    """Keeps out of the log what JAX and orbax say while all is well; their warnings stay."""
+    logging.getLogger("jax._src.xla_bridge").setLevel(logging.WARNING)
+    absl_logging.get_absl_handler().addFilter(_is_for_a_reader)
+
+
+def _is_for_a_reader(record: logging.LogRecord) -> bool:
+    """Orbax writes some thirty lines a checkpoint, by the same logger as this library."""
+    return record.levelno >= logging.WARNING or "orbax" not in pathlib.Path(record.pathname).parts
 
 
 def use_compilation_cache(folder: pathlib.Path | None = None) -> None:

@@ -27,7 +27,7 @@ CASES = [
         grad=(0, 1),
     ),
     Case(calibration.probability, lambda r: (values(r),), {"prior": 0.1}, grad=(0,)),
-    Case(calibration.fit, lambda r: (values(r), SAME), {"num_steps": 5}, factor=1e4),
+    Case(calibration.fit, lambda r: (values(r), SAME), {"num_iters": 5}, factor=1e4),
 ]
 
 EXEMPT = [

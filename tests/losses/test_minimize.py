@@ -14,19 +14,19 @@ def lifted(params, data):
 
 def test_lbfgs_and_adam_reach_the_minimum():
     start, target = {"x": jnp.zeros(3)}, jnp.array([1.0, -2.0, 3.0])
-    found, info = minimize(quadratic, start, target, num_steps=10)
+    found, info = minimize(quadratic, start, target, num_iters=10)
     assert_close(found["x"], target, factor=1e3)
     assert_close(info.objective[0], 14.0)
-    found, info = minimize(quadratic, start, target, num_steps=800, learning_rate=0.05)
+    found, info = minimize(quadratic, start, target, num_iters=800, learning_rate=0.05)
     assert_close(found["x"], target, factor=1e6)
     assert int(info.status) == Status.OK
 
 
 def test_tolerance_stops_early_and_nan_is_a_status():
     start = {"x": jnp.zeros(3)}
-    _, info = minimize(lifted, start, jnp.ones(3), num_steps=500, learning_rate=0.05, tol=1e-6)
+    _, info = minimize(lifted, start, jnp.ones(3), num_iters=500, learning_rate=0.05, tol=1e-6)
     assert int(info.num_iters) < 500
-    _, info = minimize(quadratic, start, jnp.full(3, np.nan), num_steps=3, learning_rate=0.05)
+    _, info = minimize(quadratic, start, jnp.full(3, np.nan), num_iters=3, learning_rate=0.05)
     assert int(info.status) == Status.NON_FINITE
 
 
@@ -34,7 +34,7 @@ def test_tolerance_stops_early_and_nan_is_a_status():
 def test_new_data_do_not_recompile(learning_rate):
     from jaxface.losses.minimize import _minimize
 
-    minimize(quadratic, {"x": jnp.zeros(2)}, jnp.ones(2), num_steps=2, learning_rate=learning_rate)
+    minimize(quadratic, {"x": jnp.zeros(2)}, jnp.ones(2), num_iters=2, learning_rate=learning_rate)
     before = _minimize._cache_size()
-    minimize(quadratic, {"x": jnp.ones(2)}, jnp.zeros(2), num_steps=2, learning_rate=learning_rate)
+    minimize(quadratic, {"x": jnp.ones(2)}, jnp.zeros(2), num_iters=2, learning_rate=learning_rate)
     assert _minimize._cache_size() == before

@@ -45,6 +45,28 @@ def test_every_blas_has_one_thread():
     assert threads == "{1}"
 
 
+def test_the_log_is_ours_and_of_orbax_its_warnings():
+    code = (
+        "import sys, tempfile, jax.numpy as jnp\n"
+        "from absl import app, logging\n"
+        "from jaxface.runtime import checkpoint, environment\n"
+        "def main(_):\n"
+        "    logging.set_verbosity(logging.INFO)\n"
+        "    if sys.argv[1] == 'quiet': environment.quiet_libraries()\n"
+        "    checkpoint.Checkpoints(tempfile.mkdtemp()).save(1, jnp.ones(3))\n"
+        "    logging.info('ours')\n"
+        "    exec(compile('logging.info(1); logging.warning(\\'theirs\\')', '/orbax/x.py', 'exec'))\n"
+        "app.run(main)"
+    )
+
+    def lines(how):
+        done = subprocess.run([sys.executable, "-c", code, how], capture_output=True, text=True, check=True)
+        return [line.rpartition("] ")[2] for line in done.stderr.splitlines()]
+
+    assert len(lines("loud")) > 10  # else there is nothing to keep out
+    assert lines("quiet") == ["ours", "theirs"]
+
+
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc of glibc only")
 def test_freed_memory_is_used_again():
     """Pages fetched from the system while arrays of 64 MB are made and dropped, by NumPy and in a thread of XLA's."""
