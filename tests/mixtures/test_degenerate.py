@@ -7,7 +7,7 @@ import pytest
 
 from jaxface import mixtures
 from jaxface.core.fitinfo import FitError, Status, raise_if_failed
-from jaxface.mixtures import GMM, PCCAMixture, gmm
+from jaxface.mixtures import GMM, PCCAMixture, em, gmm
 from tests.mixtures import draws
 from tests.mixtures.draws import D, K, S
 from tests.tolerances import assert_close
@@ -136,6 +136,34 @@ def test_the_floor_is_relative_also_beside_an_empty_component(rng):
     once, info = mixtures.fit(unit * x, y, start, num_iters=1)
     assert int(info.num_replaced) == 1
     assert_close(once.noise_x[:, 1], np.full(K, 1e-6 * (unit * x).var(axis=0).mean()), factor=10)
+
+
+def test_a_copy_has_the_floor_of_its_donor():
+    """What can be resolved depends on how far a component is from the centre; one without samples is nowhere."""
+    x = np.random.default_rng(0).normal(size=(200, 2))
+    x[:, 1] = np.where(np.arange(200) < 150, 0.0, 1e3)  # two components without noise there, and one without samples
+    mean = jnp.asarray([[0.0, 0.0], [1e5, 0.0], [0.0, 1e3]])
+    start = GMM(log_weights=jnp.full(3, -np.log(3)), mean=mean, variance=jnp.ones((3, 2)))
+    moments, _ = draws.e_step(start, x)
+    model, repairs = draws.m_step(start, moments, floor=1e-30)
+    assert int(repairs.num_empty) == 1
+    assert float(model.variance[1, 1]) == float(model.variance[0, 1]) > 1e-30 * x[:, 1].var()
+
+
+def test_the_ridge_of_full_noise_fades_and_its_result_is_symmetric(rng):
+    """All of `least` up to a pivot of `least`, none from twice that on, and no step between."""
+    axes = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    lowest = np.array([-0.1, 0.0, 0.5, 1.0, 1.2, 1.9, 2.0, 3.0])
+    added = []
+    for pivot in lowest:
+        noise = np.diag([40.0, 50.0, pivot])  # the last pivot of a diagonal matrix is its entry
+        twisted = noise + np.array([[0, 1e-3, 0], [-1e-3, 0, 0], [0, 0, 0]])
+        found, ridge = em._floored(jnp.asarray(twisted)[None], jnp.ones(1))
+        assert_close(found[0], noise + float(ridge) * np.eye(3))
+        added.append(float(ridge))
+    assert_close(np.array(added), np.array([1.0, 1.0, 1.0, 1.0, 0.8, 0.1, 0.0, 0.0]))
+    turned = axes @ np.diag([40.0, 50.0, 60.0]) @ axes.T
+    assert float(em._floored(jnp.asarray(turned)[None], jnp.ones(1))[1]) == 0
 
 
 def test_many_empty_components_share_the_only_one_that_lives():
