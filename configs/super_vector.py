@@ -31,6 +31,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.views.labels = "truth"
     config.views.x = 0  # which of its views
     config.views.y = 1
+    config.views.num_axes = placeholder(int)  # PCA of each view before CCA; None takes the views as they are
     config.views.credit = ""
     config.views.components = (1, 2, 4)  # of the models for retrieval across views; 1 is CCA
     config.views.latent_dim = 80

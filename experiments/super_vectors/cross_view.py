@@ -20,6 +20,7 @@ from jaxface.data import splits
 from jaxface.linalg import distances
 from jaxface.metrics import identification
 from jaxface.mixtures import PCCAMixture
+from jaxface.subspace import pca, transform
 
 TRAINING = ("captures", "people")  # what a model is fitted to: pairs of one capture, or all pairs of one person
 TASKS = ("same capture", "another capture")  # what the first answer must be; of the same person
@@ -34,6 +35,7 @@ class People(NamedTuple):
     queries: jax.Array  # [q, n]
     gallery: jax.Array  # [q, m], row j is the other view of query j
     ids: np.ndarray  # [q]
+    is_one_space: bool  # whether a view can be compared to the other as it is
 
 
 def random_people(config: ConfigDict, sets: Sets) -> Iterator[People]:
@@ -45,12 +47,22 @@ def random_people(config: ConfigDict, sets: Sets) -> Iterator[People]:
         rng=np.random.default_rng((config.seed, 3)),
         num_splits=config.num_splits,
     )
-    x, y = (np.asarray(view) for view in sets.values)
+    widths, num_axes = {view.shape[1] for view in sets.values}, config.views.num_axes
+    is_one_space = len(widths) == 1 and (num_axes is None or num_axes >= max(widths))
     for part in parts:
         train, asked = part == 0, part == 1
-        yield People(
-            (x[train], y[train]), sets.ids[train], jnp.asarray(x[asked]), jnp.asarray(y[asked]), sets.ids[asked]
-        )
+        x, y = (_reduced(view, train, num_axes) for view in sets.values)
+        given = np.asarray(x[train]), np.asarray(y[train])
+        yield People(given, sets.ids[train], x[asked], y[asked], sets.ids[asked], is_one_space)
+
+
+def _reduced(view: jax.Array, train: np.ndarray, num_axes: int | None) -> jax.Array:
+    """A view `[i, n]`; where it has more than `num_axes`, in the principal coordinates of its training rows."""
+    if num_axes is None or num_axes >= view.shape[1]:
+        return view
+    axes, info = pca.fit(view[train], num_components=num_axes)
+    raise_if_failed(info, "PCA of a view")
+    return jax.vmap(transform, in_axes=(None, 0))(axes, view)
 
 
 def pairs(people: People, training: str) -> tuple[np.ndarray, np.ndarray]:
@@ -103,10 +115,9 @@ def _closed(config: ConfigDict, given: tuple[np.ndarray, np.ndarray], latent_dim
 
 
 def _rank_one(model: PCCAMixture, people: People) -> np.ndarray:
-    """`[scores, tasks]`; views of different dimensions cannot be compared as they are."""
+    """`[scores, tasks]`; without a model only views of one space can be compared."""
     found = [_rates_of(scores, people.ids) for scores in similarities(model, people.queries, people.gallery)]
-    alike = people.queries.shape[1] == people.gallery.shape[1]
-    return np.array([_raw_rates(people) if alike else (np.nan, np.nan), *found])
+    return np.array([_raw_rates(people) if people.is_one_space else (np.nan, np.nan), *found])
 
 
 def _rates_of(scores: jax.Array, ids: np.ndarray) -> tuple[float, float]:

@@ -86,6 +86,22 @@ def test_two_views_from_a_file(tmp_path, rng):
         sets.load(changed("two_view", views__root=config.views.root, views__y=2))
 
 
+@pytest.mark.parametrize(("num_axes", "widths"), [(None, (9, 9)), (9, (9, 9)), (4, (4, 4))])
+def test_views_of_many_dimensions_are_reduced_on_people_who_train(num_axes, widths, rng):
+    views = tuple(jnp.asarray(rng.normal(size=(24, 9))) for _ in "xy")
+    faces = sets.Sets(views, np.repeat(np.arange(6), 4).astype(np.int32), tuple("abcdef"), "", ())
+    config = changed("two_view", num_splits=1, views__num_axes=num_axes)
+    (people,) = cross_view.random_people(config, faces)
+    assert tuple(view.shape for view in people.train) == tuple((12, width) for width in widths)
+    assert (people.queries.shape, people.gallery.shape) == tuple((12, width) for width in widths)
+    # Principal coordinates of different views have nothing in common.
+    assert people.is_one_space == (widths == (9, 9))
+    if num_axes == 4:
+        spread = people.train[0].T @ people.train[0]
+        np.testing.assert_allclose(spread, np.diag(np.diag(spread)), atol=1e-10)
+        np.testing.assert_allclose(people.train[0].mean(axis=0), 0, atol=1e-12)
+
+
 def test_rank_one_of_both_tasks():
     """Query 0 finds its own capture first and another person's second, query 1 the person only."""
     scores = np.array([[9.0, 8, 0, 0], [1, 7, 0, 0], [5, 0, 9, 8], [0, 0, 8, 9]])
