@@ -14,9 +14,13 @@ def concave_hull(x: Array, y: Array) -> Index:
 
     A vertex on or below the chord of its two neighbours is not on the hull, so all such vertices go at once;
     rounds of that remove most of a curve at NumPy speed. When a round removes less than an eighth, a stack
-    finishes in one pass, so the whole stays O(n) on any input.
+    finishes in one pass, so the whole stays O(n) on any input. Of points that are the same, as empty bins make them,
+    the first stands for all; at the end of the curve the last.
     """
-    kept = np.arange(x.size)
+    # Two copies of a vertex would lie on each other's chords, and both would go.
+    kept = np.flatnonzero(np.concatenate([[True], (np.diff(x) != 0) | (np.diff(y) != 0)]))
+    if kept.size > 1:
+        kept[-1] = x.size - 1
     while kept.size > 2:
         survivors = kept[_bends_down(x[kept], y[kept])]
         shrunk_by = kept.size - survivors.size

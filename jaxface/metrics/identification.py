@@ -2,7 +2,7 @@
 
 Score matrices are `[g, q]`: gallery rows, probe columns. Ranks count people, not images: every gallery
 identity stands for itself with its best score, so the nearest neighbour rule is rank 1. To match a set with
-itself, put -inf on the diagonal.
+itself, put -inf on the diagonal, and leave people with one image out of the probes: without a mate they can only err.
 
 Ties between the mate and others are broken against the method (`ties="pessimistic"`: a system that gives
 every pair the same score earns nothing) or averaged over all orders (`ties="expected"`).

@@ -53,6 +53,8 @@ def labelled(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> tuple[Array, Mask
 def shared_ids(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[Index, Index, int]:
     """Two lists of ids of any kind as integers with one meaning, and how many distinct ids there are."""
     first, second = np.asarray(first), np.asarray(second)
+    if {first.dtype.kind, second.dtype.kind} == {"i", "u"}:  # int64 and uint64 meet in float64, which merges large ids
+        first, second = first.astype(object), second.astype(object)
     names, index = np.unique(np.concatenate([first, second]), return_inverse=True)
     return index[: first.size], index[first.size :], names.size
 

@@ -259,7 +259,8 @@ def _rates(far: Array, vr: Array, targets: Array) -> Array:
 def _percentiles(estimate: Array | float, draws: Array, level: float) -> Interval:
     """The order statistics of draws `[r, ...]` that leave (1 - level) / 2 outside on either side; no interpolation."""
     ordered = np.sort(draws, axis=0)
-    outside = (1.0 - level) / 2.0 * len(draws)
+    # Rounded first: a level of .9 leaves 50 of 1,000 outside, and (1 - .9) / 2 is a little less than .05.
+    outside = round((1.0 - level) / 2.0 * len(draws), 9)
     low = min(int(outside), (len(draws) - 1) // 2)
     return Interval(estimate, ordered[low], ordered[len(draws) - 1 - low])
 

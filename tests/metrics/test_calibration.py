@@ -78,12 +78,13 @@ def curves(name, n):
         # Slopes fall slowly and the last is steep: each round of pooling removes one vertex only.
         "late violator": np.stack([np.full(n, float(n)), np.r_[np.arange(n, 1.0, -1.0), 5.0 * n]], axis=1),
         "steps": np.eye(2)[rng.integers(0, 2, n)],
+        "repeated": rng.integers(0, 2, (n, 2)) * (rng.random((n, 1)) < 0.2),  # as empty bins make it
     }[name]
     corner = np.zeros((1, 2))
     return np.concatenate([corner, np.cumsum(steps, axis=0)]).T
 
 
-CURVES = ["random", "already concave", "convex", "straight", "late violator", "steps"]
+CURVES = ["random", "already concave", "convex", "straight", "late violator", "steps", "repeated"]
 
 
 @pytest.mark.parametrize("name", CURVES)

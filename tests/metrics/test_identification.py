@@ -45,6 +45,12 @@ def test_two_images_of_the_mate_are_no_tie():
     assert ident.nearest_neighbor_error([[1.0], [1.0], [0.0]], [7, 7, 8], [7]) == 0.0
 
 
+def test_large_ids_of_two_integer_types_stay_apart():
+    ids = np.array([2**53, 2**53 + 1])
+    assert ident.nearest_neighbor_error(np.eye(2)[::-1], ids, ids.astype(np.uint64)) == 1.0
+    assert ident.nearest_neighbor_error(np.eye(2), ids, ids.astype(np.uint64)) == 0.0
+
+
 def test_equal_scores_earn_nothing():
     scores = np.zeros((5, 4))
     gallery, probes = np.arange(5), np.arange(4)

@@ -268,3 +268,9 @@ def test_what_the_other_intervals_refuse(rng):
         intervals.wilson(0, 0)
     with pytest.raises(ValueError, match="freedom must be at least 1"):
         intervals.student_t(0.95, 0)
+
+
+@pytest.mark.parametrize(("level", "outside"), [(0.9, 50), (0.95, 25), (0.8, 100), (0.5, 250), (0.994, 3)])
+def test_percentiles_leave_so_many_draws_outside(level, outside, rng):
+    interval = intervals._percentiles(0.0, rng.permutation(1000).astype(float), level)
+    assert (interval.low, interval.high) == (outside, 999 - outside)

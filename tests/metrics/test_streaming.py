@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 
-from jaxface.metrics import streaming, verification
+from jaxface.metrics import calibration, streaming, verification
 from tests.metrics.draws import labelled_scores, normal_scores
 from tests.tolerances import assert_close
 
@@ -74,6 +74,19 @@ def test_the_exact_values_lie_within_the_bounds(pairs):
     ]:
         assert bounds.low - 1e-12 <= value <= bounds.high + 1e-12
         assert bounds.low - 1e-12 <= from_counts <= bounds.high + 1e-12
+
+
+@given(counts())
+def test_the_hull_of_binned_scores_is_that_of_scores_at_the_bins(tables):
+    """Empty bins repeat a point of the curve; the measures that need its hull must not mind."""
+    sizes = np.concatenate(tables)
+    scores, same = np.repeat(np.tile(np.arange(5.0), 2), sizes), np.repeat(np.arange(10) < 5, sizes)
+    binned, exact = streaming.roc(EDGES, *tables), verification.roc(scores, same)
+    assert verification.eer_rocch(binned) == pytest.approx(verification.eer_rocch(exact), abs=1e-12)
+    assert verification.eer_rocch(binned) <= verification.eer(binned) + 1e-12
+    assert calibration.min_cllr(binned) == pytest.approx(calibration.min_cllr(exact), abs=1e-12)
+    corners = [list(zip(hull.far, hull.vr, strict=True)) for hull in map(verification.hull, (binned, exact))]
+    assert corners[0] == corners[1]
 
 
 @given(counts())
