@@ -142,6 +142,53 @@ def test_gradient(case):
     assert_close(inner(reverse, direction), inner(weights, differences), factor=1e5)
 
 
+def unpromised(case):
+    """Positions of floating arguments without a promise."""
+    args = arguments(case, 0)
+    return [at for at, arg in enumerate(args) if floats(arg) and at not in (*case.grad, *case.partial)]
+
+
+@each([case for case in CASES if unpromised(case)])
+def test_a_gradient_that_is_not_promised_is_right_or_zero(case):
+    """Forward mode, one argument after the other: finite and wrong is what eigenvectors and half a stop give."""
+    args = arguments(case, 0)
+
+    def moved(position, step, direction):
+        leaves, structure = jax.tree.flatten(args[position])
+        return structure.unflatten(x if v is None else x + step * v for x, v in zip(leaves, direction, strict=True))
+
+    def at(fn, position, x):
+        return floats(fn(*(x if place == position else arg for place, arg in enumerate(args))))
+
+    def towards(leaf):
+        """Leaves that hold whole numbers stay: they are labels, or counts, where a function may jump."""
+        whole = not jnp.issubdtype(leaf.dtype, jnp.floating) or (np.asarray(leaf) == np.round(leaf)).all()
+        return None if whole else rng.normal(size=leaf.shape)
+
+    rng = np.random.default_rng(0)
+    directions = {at: [towards(leaf) for leaf in jax.tree.leaves(args[at])] for at in unpromised(case)}
+    directions = {at: direction for at, direction in directions.items() if any(v is not None for v in direction)}
+
+    @jax.jit
+    def forward(directions):
+        found = {}
+        for position, direction in directions.items():
+            line = functools.partial(moved, position, direction=direction)
+            along = lambda step, p=position, line=line: at(bound(case), p, line(step))  # noqa: E731
+            found[position] = jax.jvp(along, (0.0,), (1.0,))[1]
+        return found
+
+    with quick_to_compile():
+        found = forward(directions)
+    for position, slopes in found.items():
+        if all((np.asarray(slope) == 0).all() for slope in slopes):
+            continue
+        ahead, behind = (at(compiled(case), position, moved(position, s, directions[position])) for s in (STEP, -STEP))
+        # A trace is NaN where no step was done.
+        differences = [np.nan_to_num(np.subtract(a, b) / (2 * STEP)) for a, b in zip(ahead, behind, strict=True)]
+        assert_close(slopes, differences, factor=1e5)
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_public_function_is_in_the_table(room):
     package = importlib.import_module(f"jaxface.{room}")

@@ -1,7 +1,8 @@
 """The transformation table: what every public function of a room must survive.
 
 A room lists its functions as `CASES` in `tests/<room>/cases.py`; `tests/test_transformations.py` runs each of them
-eager against jit, vmap against a loop, float32 in against float32 out, and checks its gradient where one is defined.
+eager against jit, vmap against a loop, float32 in against float32 out, and checks its gradient where one is promised;
+where none is, it must be right or zero.
 
 Nearly all the time of a row is compilation, of its program and, for the eager call, of every kind of operation in it.
 So keep examples small in the number of operations rather than of numbers, draw them with NumPy, and let rows share
@@ -22,7 +23,8 @@ class Case:
     fn: Callable[..., Any]
     args: Callable[[np.random.Generator], tuple[Any, ...]]
     static: dict[str, Any] = dataclasses.field(default_factory=dict)
-    grad: tuple[int, ...] = ()  # positions whose gradient is checked
+    grad: tuple[int, ...] = ()  # positions that must have a gradient
+    partial: tuple[int, ...] = ()  # positions where a part is stopped on purpose: a report, or what cancels later
     factor: float = 1.0  # widens the dtype table
     variant: str = ""
 

@@ -8,7 +8,8 @@ matrix of scaled class means `A = diag(n_c / n)^1/2 M_J diag(v_J)^-1/2 = U s V'`
 so `W = diag(v_J)^-1/2 V diag(1 - s^2)^-1/2` whitens S_w / n and diagonalises S_b: no sample is projected again. A ridge
 on S_w is added to v. Where S_w is nearly singular, 1 - s^2 has lost its digits and the thin factor of S_w has not.
 
-Axes `[k]` that hold -1 are not used: their rows of W are zero. A `ridge` adds `ridge (tr S_w / k) I` to S_w.
+Axes `[k]` that hold -1 are not used: their rows of W are zero. A `ridge` adds `ridge (tr S_w / k) I` to S_w. Gradients
+are stopped, but for `by_cholesky`, which needs no eigenvectors.
 """
 
 from typing import NamedTuple
@@ -47,6 +48,7 @@ def by_means(
     moments: ClassMoments, variances: jax.Array, axes: jax.Array, *, ridge: ArrayLike, width: int
 ) -> Directions:
     """The `width` leading directions: `W = diag(v_J)^-1/2 V diag(1 - s^2)^-1/2`."""
+    moments, variances, ridge = jax.lax.stop_gradient((moments, variances, ridge))
     scale, a = _scaled_means(moments, variances, axes, ridge)
     svd = spectral.thin_svd(a)
     within = (1 - svd.values) * (1 + svd.values)
@@ -62,6 +64,7 @@ def by_rows(
 
     Directions in which S_w vanishes are left out: their columns are zero and the rank says how many remain.
     """
+    y, weights, ridge = jax.lax.stop_gradient((y, weights, ridge))
     x = jnp.where(axes[None, :] >= 0, y[:, axes], 0)
     counts = jax.ops.segment_sum(weights, labels, num_classes)
     means = jax.ops.segment_sum(weights[:, None] * x, labels, num_classes) / jnp.maximum(counts, 1)[:, None]

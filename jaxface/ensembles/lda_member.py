@@ -123,7 +123,7 @@ def _fit(
     in_order: bool,
     block_size: int | None,
 ) -> tuple[LdaMember, FitInfo]:
-    y = jax.lax.stop_gradient(y)
+    y, ridge = jax.lax.stop_gradient((y, ridge))
     moments = scatter.class_moments(y, labels, num_classes=num_classes)
     short = partial(directions.by_means, width=width) if in_order else directions.by_cholesky
     found = map_members(partial(short, moments, (y**2).mean(axis=0), ridge=ridge), axes, block_size=block_size)
@@ -153,8 +153,7 @@ def _fit_bags(
     width: int,
     block_size: int | None,
 ) -> tuple[LdaMember, FitInfo]:
-    y = jax.lax.stop_gradient(y)
-    weights = weights.astype(y.dtype)
+    y, weights, ridge = jax.lax.stop_gradient((y, weights.astype(y.dtype), ridge))
 
     def each(bag: tuple[jax.Array, jax.Array]) -> Directions:
         return directions.by_rows(y, labels, *bag, ridge=ridge, num_classes=num_classes, width=width)

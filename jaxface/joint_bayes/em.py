@@ -3,6 +3,8 @@
 Each step ascends `(1 - w) log p(X | T) - w [n KL(N(0, S_mu) || N(0, T_mu)) + k KL(N(0, S_eps) || N(0, T_eps))]` with n
 people, k images and `w = lambda / (1 + lambda)`: the trace of a fit, finite for every w in [0, 1]. The prior counts as
 lambda n people, so it never fades as target data grow; choose w for each amount of data (`transfer`).
+
+Every E-step works in a basis of eigenvectors, so gradients of fits are stopped; `objectives` may be differentiated.
 """
 
 from functools import partial
@@ -31,11 +33,11 @@ class Floored(NamedTuple):
 def init(stats: Stats, *, ridge: float = 1e-3) -> JointBayes:
     """Moment estimate: within-person scatter for T_eps, what the scatter between people has beyond it for T_mu.
 
-    `ridge` is added relative to the mean eigenvalue, so both are positive definite with any number of images. Where
-    nobody has two images the split is unknown and half of the total goes to each.
+    `ridge` is added relative to the mean eigenvalue, so both are positive definite where any two images differ. Where
+    nobody has two images the split is unknown and half of the total goes to each. Gradients are stopped.
     """
     checks.positive("ridge", ridge)
-    stats = recenter(stats)
+    stats = recenter(jax.lax.stop_gradient(stats))
     rows = by_person(stats)
     n, k = rows.num_people.sum(), stats.count.sum()
     freedom = k - n
@@ -75,8 +77,10 @@ def update(
 ) -> tuple[JointBayes, jax.Array, jax.Array]:
     """One EM step: the new model, the objective at the old one, and the ridge that the noise needed.
 
-    `within_pivot` is the least Cholesky pivot of S_w where it is known, which may save a factorisation.
+    `within_pivot` is the least Cholesky pivot of S_w where it is known, which may save a factorisation. Gradients are
+    stopped.
     """
+    model, rows, prior, weight, within_pivot = jax.lax.stop_gradient((model, rows, prior, weight, within_pivot))
     moments, log_likelihood = e_step(model, rows)
     identity, noise = m_step(moments, prior, weight)
     # w = 1 gives the source back as it is.
@@ -108,10 +112,11 @@ def fit(
     the least pivot of T_eps relative to the mean variance of an image, and never less than d roundings: where T_eps
     falls below, a ridge of that size is added and reported as jitter. With w = 0 and fewer directions that vary within
     people than exist the status is RANK_DEFICIENT, for the likelihood has no maximum then. Entry t of the objective
-    trace is its value before step t.
+    trace is its value before step t. Gradients are stopped.
     """
-    check_problem(stats, init, prior, weight)
-    checks.between("weight", weight, 0.0, 1.0)
+    if np.shape(weight) != ():
+        raise ValueError(f"weight must be one number; got shape {np.shape(weight)}. transfer.fit_path takes several.")
+    stats, init, prior = checked_problem(stats, init, prior, weight)
     checks.positive("floor", floor)
     return fit_rows(rows_of(stats), init, prior, weight, num_iters=num_iters, tol=tol, e_step=e_step, floor=floor)
 
@@ -130,6 +135,7 @@ def fit_rows(
 ) -> tuple[JointBayes, FitInfo]:
     """`fit` of statistics in rows, jitted; `transfer` vmaps it over weights."""
     weight = jnp.asarray(weight, rows.rows.dtype)
+    rows, init, prior, weight = jax.lax.stop_gradient((rows, init, prior, weight))
     within_pivot = _least_pivot(rows.within)
 
     def step(state: tuple[JointBayes, jax.Array]) -> tuple[tuple[JointBayes, jax.Array], jax.Array]:
@@ -165,6 +171,7 @@ def _diagnosis(
     definite = jnp.stack([_definite(cov, jnp.trace(cov)) for cov in given]).all()
     status = jnp.where(unbounded, int(Status.RANK_DEFICIENT), int(Status.OK))
     status = jnp.where(~definite, int(Status.NOT_PSD), status)
+    status = jnp.where(fitinfo.all_finite((rows, init, prior)), status, int(Status.NON_FINITE))
     return jnp.where(alone & single, int(Status.UNIDENTIFIED), status)
 
 
@@ -209,8 +216,10 @@ def _with_ridge(a: jax.Array, ridge: float, scale: jax.Array) -> jax.Array:
     return a + ridge * (jnp.trace(scale) / d) * jnp.eye(d, dtype=a.dtype)
 
 
-def check_problem(stats: Stats, init: JointBayes, prior: JointBayes | None, weight: jax.Array | float) -> None:
-    """Shapes that agree, two people at least, and a prior where a weight is given."""
+def checked_problem(
+    stats: Stats, init: JointBayes, prior: JointBayes | None, weight: jax.Array | float
+) -> tuple[Stats, JointBayes, JointBayes | None]:
+    """The problem in one dtype: shapes that agree, two people at least, w in [0, 1], and a prior where w is not 0."""
     arguments = {"sum": (stats.sum, "c d"), "count": (stats.count, "c")} | _axes("init", init)
     if prior is not None:
         arguments |= _axes("prior", prior)
@@ -219,6 +228,9 @@ def check_problem(stats: Stats, init: JointBayes, prior: JointBayes | None, weig
         raise ValueError(f"stats must hold images of at least two people; got {present}. An identity needs others.")
     if prior is None and checks.is_concrete(weight) and bool(np.any(np.asarray(weight) != 0)):
         raise ValueError(f"weight must be 0 without a prior; got {weight}. Give the source model as prior.")
+    checks.between("weight", weight, 0.0, 1.0)
+    dtype = jnp.result_type(*jax.tree.leaves((stats, init, prior)))
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), (stats, init, prior))
 
 
 def _axes(name: str, model: JointBayes) -> dict[str, tuple[jax.Array, str]]:

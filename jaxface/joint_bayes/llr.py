@@ -57,6 +57,7 @@ def llr(model: JointBayes, x1: jax.Array, x2: jax.Array) -> jax.Array:
     On `u = (x1 + x2) / sqrt 2` and `v = (x1 - x2) / sqrt 2` both hypotheses are block diagonal: one person has
     covariances `T_eps + 2 T_mu` and `T_eps`, two people have `U = T_eps + T_mu` twice.
     """
+    checks.shapes(mean=(model.mean, "d"), x1=(x1, "d"), x2=(x2, "d"))
     either = model.noise_cov + model.identity_cov
     u, v = math.sqrt(0.5) * (x1 + x2 - 2 * model.mean), math.sqrt(0.5) * (x1 - x2)
     same = psd.log_density(either + model.identity_cov, u) + psd.log_density(model.noise_cov, v)
@@ -130,14 +131,19 @@ def set_llr(
 
     `g(s_a + s_b, m_a + m_b) - g(s_a, m_a) - g(s_b, m_b)`, `g(s, m) = 1/2 sum [l s^2 / (1 + m l) - log(1 + m l)]`.
     """
+    checks.shapes(values=(basis.values, "r"), sum_a=(sum_a, "r"), sum_b=(sum_b, "r"))
     whole = _evidence(basis.values, sum_a + sum_b, count_a + count_b)
     return whole - _evidence(basis.values, sum_a, count_a) - _evidence(basis.values, sum_b, count_b)
 
 
-@jax.jit
-def llr_matrix(basis: ScoringBasis, gallery: jax.Array, probes: jax.Array) -> jax.Array:
+def llr_matrix(basis: ScoringBasis, gallery: ArrayLike, probes: ArrayLike) -> jax.Array:
     """Scores `[g, q]` of images gallery `[g, d]` and probes `[q, d]`: one GEMM and two rank-one terms."""
     checks.shapes(gallery=(gallery, "g d"), probes=(probes, "q d"), mean=(basis.mean, "d"))
+    return _llr_matrix(basis, jnp.asarray(gallery), jnp.asarray(probes))
+
+
+@jax.jit
+def _llr_matrix(basis: ScoringBasis, gallery: jax.Array, probes: jax.Array) -> jax.Array:
     # Centred before the projection: in float32 a mean far from zero costs its digits afterwards.
     z_gallery, z_probes = ((x - basis.mean[None, :]) @ basis.vectors for x in (gallery, probes))
     return score_projections(basis, z_gallery, z_probes)

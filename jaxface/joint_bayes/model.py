@@ -31,7 +31,8 @@ class FreeJointBayes:
 
 
 def free(model: JointBayes, *, rank: int | None = None) -> FreeJointBayes:
-    """Free parameters of a model, with the `rank` leading directions of T_mu (default: all)."""
+    """Free parameters of a model, with the `rank` leading directions of T_mu (default: all). Gradients are stopped."""
+    model = jax.lax.stop_gradient(model)
     values, vectors = spectral.eigh(model.identity_cov)
     width = len(values) if rank is None else rank
     checks.at_least("rank", width, 1)
@@ -55,7 +56,11 @@ def constrained(parameters: FreeJointBayes) -> JointBayes:
 
 
 def sample(key: jax.Array, model: JointBayes, *, num_identities: int, num_images: int) -> tuple[jax.Array, jax.Array]:
-    """Images `[num_identities, num_images, d]` of new people and the people's means `[num_identities, d]`."""
+    """Images `[num_identities, num_images, d]` of new people and the people's means `[num_identities, d]`.
+
+    Gradients are stopped.
+    """
+    model = jax.lax.stop_gradient(model)
     checks.typed_key(key)
     checks.at_least("num_identities", num_identities, 1)
     checks.at_least("num_images", num_images, 1)

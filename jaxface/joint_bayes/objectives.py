@@ -7,6 +7,7 @@ E-steps compute the same likelihood faster, in a basis that may not.
 import jax
 import jax.numpy as jnp
 
+from jaxface.core import checks
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.stats import Rows, Stats, about, rows_of
 from jaxface.linalg import psd
@@ -23,6 +24,7 @@ def log_likelihood(model: JointBayes, stats: Stats) -> jax.Array:
 
 def penalized_objective(model: JointBayes, stats: Stats, prior: JointBayes, weight: jax.Array | float) -> jax.Array:
     """`(1 - w) log p(X | T) - w [n KL(S_mu || T_mu) + k KL(S_eps || T_eps)]`: what EM with the M-step (5) ascends."""
+    checks.between("weight", weight, 0.0, 1.0)
     rows = rows_of(stats)
     return (1 - weight) * _log_likelihood(model, rows) - weight * divergence(model, prior, rows)
 
@@ -37,14 +39,18 @@ def divergence(model: JointBayes, prior: JointBayes, rows: Rows) -> jax.Array:
 def gaussian_divergence(source: jax.Array, target: jax.Array) -> jax.Array:
     """`KL(N(0, S) || N(0, T)) = (tr T^-1 S - log|T^-1 S| - d) / 2`.
 
-    Where S is rank-deficient, as an identity covariance may be, both get the same small ridge: directions that neither
-    has then contribute nothing.
+    Where one of them is rank-deficient, as an identity covariance may be, both get the same small ridge: directions
+    that neither has then contribute nothing, and one that S alone has costs much but not infinitely much.
     """
-    d, scale = source.shape[0], jnp.trace(source)
-    eps = float(jnp.finfo(source.dtype).eps)
-    full_rank = jnp.diagonal(psd.cholesky(source)).min() ** 2 > d * eps * scale  # false for NaN
+    d, scale = source.shape[0], jnp.maximum(jnp.trace(source), jnp.trace(target))
+    eps, tiny = float(jnp.finfo(source.dtype).eps), float(jnp.finfo(source.dtype).tiny)
+
+    def has_full_rank(cov: jax.Array) -> jax.Array:
+        return jnp.diagonal(psd.cholesky(cov)).min() ** 2 > d * eps * jnp.trace(cov)  # false for NaN
+
     # Rounding enters as eps / ridge and the bias as the ridge itself.
-    lift = jnp.where(full_rank, 0, eps ** (2 / 3) * scale) * jnp.eye(d, dtype=source.dtype)
+    ridge = jnp.maximum(eps ** (2 / 3) * scale, tiny**0.5)
+    lift = jnp.where(has_full_rank(source) & has_full_rank(target), 0, ridge) * jnp.eye(d, dtype=source.dtype)
     source, target = source + lift, target + lift
     return (jnp.trace(psd.solve(target, source)) - psd.log_det(source) + psd.log_det(target) - d) / 2
 

@@ -4,7 +4,8 @@ With `V' T_eps V = I`, `V' T_mu V = diag(l)` and `z = V'ybar`, the posterior of 
 
     E[mu] = V^-T (m l / (1 + m l)) z        Cov[mu] = Cov[eps_j] = V^-T diag(l / (1 + m l)) V^-1
 
-and `eps_ij = (x_ij - ybar) + (ybar - mu)`. No matrix is inverted for any number of images.
+and `eps_ij = (x_ij - ybar) + (ybar - mu)`. No matrix is inverted for any number of images. V has no
+derivative where values are equal, so to `grad` the model is a constant here.
 """
 
 from collections.abc import Callable
@@ -42,7 +43,11 @@ def approximate(model: JointBayes, rows: Rows) -> tuple[Moments, jax.Array]:
 
 
 def identity(model: JointBayes, total: jax.Array, count: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Mean `[d]` and covariance `[d, d]` of mu for a person with `count` images that sum to `total` `[d]`."""
+    """Mean `[d]` and covariance `[d, d]` of mu for a person with `count` images that sum to `total` `[d]`.
+
+    Differentiable in `total`; the model counts as constant.
+    """
+    model = jax.lax.stop_gradient(model)
     basis = diagonal_basis(model)
     z = (total - count * model.mean) @ basis.vectors
     shrunk = basis.values / (1 + count * basis.values)
@@ -56,6 +61,7 @@ def diagonal_basis(model: JointBayes) -> PairBasis:
 
 
 def _e_step(model: JointBayes, rows: Rows, *, with_covariance: bool) -> tuple[Moments, jax.Array]:
+    model = jax.lax.stop_gradient(model)
     basis = diagonal_basis(model)
     values = basis.values[:, None]
     # Rows of statistics are columns here, for their moments are products of rows then: see linalg.products.

@@ -77,18 +77,18 @@ def _collect(x: jax.Array, ids: jax.Array, shift: jax.Array, *, num_identities: 
         # Out-of-range ids are dropped, so padding needs a place beyond the last person only.
         place = jnp.where(kept, rows[1], num_identities)
         return Stats(
-            count=stats.count.at[place].add(kept.astype(x.dtype), mode="drop"),
+            count=stats.count.at[place].add(kept.astype(stats.count.dtype), mode="drop"),
             sum=stats.sum.at[place].add(centred, mode="drop"),
             second_moment=stats.second_moment + scatter.matrix(centred),
             shift=stats.shift,
         )
 
-    d = x.shape[1]
+    d, dtype = x.shape[1], jnp.result_type(x, shift)
     zero = Stats(
-        count=jnp.zeros(num_identities, x.dtype),
-        sum=jnp.zeros((num_identities, d), x.dtype),
-        second_moment=jnp.zeros((d, d), x.dtype),
-        shift=shift,
+        count=jnp.zeros(num_identities, dtype),
+        sum=jnp.zeros((num_identities, d), dtype),
+        second_moment=jnp.zeros((d, d), dtype),
+        shift=shift.astype(dtype),
     )
     return blocks.fold_rows(add, zero, (x, ids), block_size=block_size)
 
@@ -105,7 +105,9 @@ def recenter(stats: Stats, shift: jax.Array | None = None) -> Stats:
     """The same statistics about another shift, exactly; by default about the mean of the images."""
     number = stats.count.sum()
     total = stats.sum.sum(axis=0)
-    if shift is None:
+    if shift is not None:
+        checks.shapes(shift=(shift, "d"), stats_shift=(stats.shift, "d"))
+    else:
         shift = stats.shift + total / jnp.maximum(number, 1)
     shift = jnp.asarray(shift, stats.shift.dtype)
     move = shift - stats.shift
@@ -164,8 +166,8 @@ def about(rows: Rows, mean: jax.Array) -> jax.Array:
 
 
 def rows_of(stats: Stats) -> Rows:
-    """`group_by_count` where the counts are known, `by_person` inside a transformation."""
-    return group_by_count(stats) if checks.is_concrete(stats.count) else by_person(stats)
+    """`group_by_count` where the statistics are known, `by_person` inside a transformation."""
+    return group_by_count(stats) if all(map(checks.is_concrete, stats)) else by_person(stats)
 
 
 def _compressed(rows: np.ndarray) -> np.ndarray:

@@ -39,13 +39,14 @@ def fit_path(
     """One fit for each w of `weights` `[p]`, in one vmapped call; every field gains the leading axis p."""
     checks.shapes(weights=(weights, "p"))
     checks.between("weights", weights, 0.0, 1.0)
-    em.check_problem(stats, init, prior, weights)
+    checks.positive("floor", floor)
+    stats, start, source = em.checked_problem(stats, init, prior, weights)
     rows = rows_of(stats)
 
     def at(weight: jax.Array) -> tuple[JointBayes, FitInfo]:
-        return em.fit_rows(rows, init, prior, weight, num_iters=num_iters, tol=tol, e_step=e_step, floor=floor)
+        return em.fit_rows(rows, start, source, weight, num_iters=num_iters, tol=tol, e_step=e_step, floor=floor)
 
-    return jax.vmap(at)(jnp.asarray(weights, init.mean.dtype))
+    return jax.vmap(at)(jnp.asarray(weights, start.mean.dtype))
 
 
 def choose_weight(path: JointBayes, held_out: Any, *, criterion: Criterion = objectives.log_likelihood) -> Choice:
@@ -55,6 +56,8 @@ def choose_weight(path: JointBayes, held_out: Any, *, criterion: Criterion = obj
     minus Cllr of their pairs, which is nearer to the use but noisy with few people. A value that is not finite loses.
     """
     values = jnp.stack([criterion(member(path, index), held_out) for index in range(num_members(path))])
+    if checks.is_concrete(values) and not bool(jnp.isfinite(values).any()):
+        raise ValueError(f"the criterion must be finite for some member of the path; got {values.tolist()}.")
     usable = jnp.where(jnp.isfinite(values), values, -jnp.inf)
     index = jnp.argmax(usable).astype(jnp.int32)
     return Choice(member(path, index), index, values)
@@ -66,15 +69,17 @@ def leave_one_out(
     """Held-out log-likelihood `[p]` along `weights`, each person left out once: for fewer people than can be split.
 
     Every fit starts at the prior's covariances and is centred on its own training mean. People are left out one after
-    the other: only one path is in memory.
+    the other: only one path is in memory. Gradients are stopped.
     """
     checks.shapes(x=(x, "n d"), ids=(ids, "n"), weights=(weights, "p"))
     checks.at_least("num_identities", num_identities, 2, "one person must remain")
-    x, ids = jnp.asarray(x), jnp.asarray(ids)
-    zero = jnp.zeros(x.shape[1], x.dtype)
+    checks.dense_labels("ids", ids, num_identities, padding=True)
+    checks.between("weights", weights, 0.0, 1.0)
+    x, ids, prior = jax.lax.stop_gradient((jnp.asarray(x), jnp.asarray(ids), prior))
+    center = x.mean(axis=0)
 
     def without(person: jax.Array) -> jax.Array:
-        train = recenter(collect(x, jnp.where(ids == person, -1, ids), num_identities=num_identities, shift=zero))
+        train = recenter(collect(x, jnp.where(ids == person, -1, ids), num_identities=num_identities, shift=center))
         test = collect(x, jnp.where(ids == person, ids, -1), num_identities=num_identities, shift=train.shift)
         start = JointBayes(mean=train.shift, identity_cov=prior.identity_cov, noise_cov=prior.noise_cov)
         path, _ = fit_path(train, start, prior, weights, num_iters=num_iters)

@@ -12,7 +12,7 @@ from jaxface.core import checks
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params
 from jaxface.losses.minimize import minimize
-from jaxface.losses.scores import pairwise_logistic
+from jaxface.losses.scores import labelled, pairwise_logistic
 
 
 @params
@@ -47,13 +47,10 @@ def fit(
     The scores are standardised inside; `ridge` on the squared slope there keeps it finite when the two kinds do not
     overlap. The slope stays positive: calibration does not turn a score around.
     """
-    checks.shapes(scores=(scores, "p"), is_same=(is_same, "p"))
-    checks.floating(scores=scores)
+    scores, is_same = labelled(scores, is_same)
     checks.finite(scores=scores)
     checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
-    scores, is_same = jnp.asarray(scores), jnp.asarray(is_same, bool)
-    if checks.is_concrete(is_same) and (bool(is_same.all()) or not bool(is_same.any())):
-        raise ValueError("is_same must hold pairs of one person and of two; got one kind only.")
+    checks.between("ridge", ridge, 0.0, jnp.inf, closed_high=False)
     center, spread = scores.mean(), scores.std()
     spread = jnp.where(spread > 0, spread, 1)
     start = (jnp.zeros((), scores.dtype), jnp.zeros((), scores.dtype))

@@ -42,7 +42,8 @@ def _minimize(
     tol: float,
 ) -> tuple[P, FitInfo]:
     def objective(candidate: P) -> jax.Array:
-        return loss(candidate, data)
+        # The parameters' dtype, or the line search would meet another one.
+        return loss(candidate, data).astype(jnp.result_type(*jax.tree.leaves(candidate)))
 
     if learning_rate is None:
         optimizer = optax.lbfgs()

@@ -4,24 +4,45 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from jaxface.core import checks
 
 
-def pairwise_logistic(scores: jax.Array, is_same: jax.Array, *, prior: jax.Array | float) -> jax.Array:
-    """Cross-entropy in nats at a stated prior of "same person".
+def pairwise_logistic(scores: ArrayLike, is_same: ArrayLike, *, prior: jax.Array | float) -> jax.Array:
+    """Cross-entropy in nats at a stated prior of "same person", of scores and labels `[p]`.
 
     `prior mean_same log(1 + e^-(s + t)) + (1 - prior) mean_different log(1 + e^(s + t))`, `t = logit(prior)`. The two
     kinds are averaged apart, so the proportion of genuine pairs in a sample has no influence.
     """
+    scores, same = labelled(scores, is_same)
+    checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
     threshold = jnp.log(prior) - jnp.log1p(-prior)
-    same = is_same.astype(scores.dtype)
+    same = same.astype(scores.dtype)
     cost_same = _mean(jax.nn.softplus(-(scores + threshold)), same)
     cost_different = _mean(jax.nn.softplus(scores + threshold), 1 - same)
     return prior * cost_same + (1 - prior) * cost_different
 
 
-def cllr(scores: jax.Array, is_same: jax.Array) -> jax.Array:
+def cllr(scores: ArrayLike, is_same: ArrayLike) -> jax.Array:
     """`1/2 [mean_same log2(1 + e^-s) + mean_different log2(1 + e^s)]`, in bits: 0 is perfect, 1 knows nothing."""
     return pairwise_logistic(scores, is_same, prior=0.5) / math.log(2)
+
+
+def labelled(scores: ArrayLike, is_same: ArrayLike) -> tuple[jax.Array, jax.Array]:
+    """Scores `[p]`, in float32 at least, and booleans `[p]`; labels must be 0 or 1 and of both kinds where known."""
+    checks.shapes(scores=(scores, "p"), is_same=(is_same, "p"))
+    scores = jnp.asarray(scores)
+    checks.floating(scores=scores)
+    if checks.is_concrete(is_same):
+        kinds = np.unique(np.asarray(is_same))
+        if not np.isin(kinds, (0, 1)).all():
+            raise ValueError(f"is_same must be True or False, or 1 or 0; got {kinds[~np.isin(kinds, (0, 1))][0]!s}.")
+        if kinds.size < 2:
+            raise ValueError("is_same must hold pairs of one person and of two; got one kind only.")
+    # Sums over pairs outgrow float16 at 65,504.
+    return scores.astype(jnp.promote_types(scores.dtype, jnp.float32)), jnp.asarray(is_same, bool)
 
 
 def _mean(cost: jax.Array, weight: jax.Array) -> jax.Array:

@@ -131,7 +131,7 @@ def closed_form(x: ArrayLike, y: ArrayLike, *, latent_dim: int, ridge: float = 0
 def _closed_form(
     x: jax.Array, y: jax.Array, ridge: jax.Array | float, *, latent_dim: int
 ) -> tuple[PCCAMixture, FitInfo]:
-    v = jax.lax.stop_gradient(jnp.concatenate([x, y], axis=1))
+    v = jnp.concatenate([x, y], axis=1)
     mean = v.mean(axis=0)
     centred = v - mean[None, :]
     found = from_covariance(
@@ -149,7 +149,9 @@ def from_covariance(
 
     With `S_v = L_v L_v'` and `L_x^-1 S_xy L_y^-T = A P B'`, P the canonical correlations: `W_x = L_x A P^1/2`,
     `W_y = L_y B P^1/2`, `Psi_v = S_v - W_v W_v'`. Correlations stop at 1 - sqrt(eps), so Psi is positive definite.
+    Gradients are stopped.
     """
+    mean, cov, ridge = jax.lax.stop_gradient((mean, cov, ridge))
     cov_x, jitter_x, singular_x = _regular(cov[:dim_x, :dim_x], ridge)
     cov_y, jitter_y, singular_y = _regular(cov[dim_x:, dim_x:], ridge)
     lower_x, lower_y = psd.cholesky(cov_x), psd.cholesky(cov_y)

@@ -58,7 +58,8 @@ def fit(
 ) -> tuple[KernelDictionary, FitInfo]:
     """`ksvd.fit` of `Phi(train)` from `init`; settings and report are those of there, errors are in feature space.
 
-    The rank reported is that of K. A kernel with negative eigenvalues beyond rounding gives NOT_PSD.
+    The rank reported is that of K. A kernel with negative eigenvalues beyond rounding gives NOT_PSD. Gradients are
+    stopped.
     """
     checks.shapes(train=(init.train, "n d"), coefficients=(init.coefficients, "n k"), gram=(init.gram, "k k"))
     checks.finite(train=init.train, coefficients=init.coefficients)
@@ -66,8 +67,9 @@ def fit(
     options: dict[str, Any] = {
         "update": update, "max_coherence": max_coherence, "min_users": min_users, "block_size": block_size,
     }  # fmt: skip
+    init = jax.lax.stop_gradient(init)
     rows, back, rank, status = _root(init.kernel, init.train)
-    start = Dictionary(atoms=rows.T @ jax.lax.stop_gradient(init.coefficients))
+    start = Dictionary(atoms=rows.T @ init.coefficients)
     found, info = ksvd.fit(rows, start, sparsity=sparsity, num_iters=num_iters, tol=tol, **options)
     fitted = KernelDictionary(
         kernel=init.kernel, train=init.train, coefficients=back @ found.atoms, gram=found.atoms.T @ found.atoms

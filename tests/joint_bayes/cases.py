@@ -158,7 +158,7 @@ EXEMPT = [
     stats.dense_ids,  # any labels, on the host
     stats.group_by_count,  # on the host in float64: how many rows depends on the counts
     stats.rows_of,  # `group_by_count` or `by_person`, as the counts are known or not
-    em.check_problem,  # raises or returns nothing
+    em.checked_problem,  # the arguments again, or raises
     choose_rank,  # a Python integer
     set_llr_matrix,  # one program for each size that occurs: the sizes are looked at on the host
 ]

@@ -191,3 +191,27 @@ def test_float32_with_far_fewer_images_than_dimensions_stays_finite():
         assert int(info.status) == Status.RANK_DEFICIENT
         assert all_finite(model)
         assert np.linalg.eigvalsh(np.asarray(model.noise_cov, np.float64)).min() > 0
+
+
+@pytest.mark.parametrize("identity", [[1.0, 0.5, 0.0], [0.0, 0.0, 0.0]])
+def test_a_start_that_lacks_directions_of_the_source(identity, rng):
+    """Its divergence is lifted to a finite number, and the first step has the source's directions."""
+    start, source = diagonal(identity), draws.joint_bayes(rng)
+    stats = draws.stats(draws.people(rng, source), np.zeros(3))
+    for weight in (0.5, 1.0):
+        found, info = fit(stats, start, prior=source, weight=weight, num_iters=6)
+        assert int(info.status) == Status.OK
+        assert (np.diff(info.objective) > -1e-9 * np.abs(info.objective).max()).all()
+        assert np.linalg.eigvalsh(found.identity_cov).min() > 1e-3
+    assert_close(found.identity_cov, source.identity_cov)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5])
+def test_nan_is_not_taken_for_a_lack_of_rank(weight, rng):
+    source = draws.joint_bayes(rng)
+    stats = draws.stats(draws.people(rng, source), np.zeros(3))
+    bad = JointBayes(**(vars(source) | {"mean": source.mean.at[0].set(jnp.nan)}))
+    _, info = fit(stats, bad, prior=source, weight=weight, num_iters=2)
+    assert int(info.status) == Status.NON_FINITE
+    _, info = fit(jax.tree.map(lambda leaf: leaf * jnp.nan if leaf.ndim == 2 else leaf, stats), source, num_iters=2)
+    assert int(info.status) == Status.NON_FINITE

@@ -235,6 +235,41 @@ def test_vmap_over_weights_and_over_statistics(rng):
             assert_close(found, at(stats, weight), factor=10)
 
 
+def test_vmap_over_images_of_the_same_people(rng):
+    """The counts are known then, and the sums are not."""
+    model, prior, groups, _ = start(rng)
+    x, ids = draws.stacked(groups)
+    batch = np.stack([x, x + rng.normal(size=x.shape)])
+
+    def fitted(x):
+        stats = draws.collected(x, ids, np.zeros(3), num_identities=len(groups))
+        return fit(stats, model, prior=prior, weight=0.3, num_iters=3)[0], log_likelihood(model, stats)
+
+    found = jax.vmap(fitted)(batch)
+    for place, x in enumerate(batch):
+        assert_close(jax.tree.map(lambda leaf, at=place: leaf[at], found), fitted(x), factor=10)
+    likelihood = jax.grad(lambda x: fitted(x)[1])(batch[0])
+    direction, step = rng.normal(size=x.shape), 1e-6
+    ahead, behind = (fitted(batch[0] + sign * step * direction)[1] for sign in (1, -1))
+    assert_close((likelihood * direction).sum(), (ahead - behind) / (2 * step), factor=1e5)
+
+
+def test_statistics_and_models_of_two_dtypes_meet_in_the_wider_one(rng):
+    model, prior, groups, stats = start(rng)
+    narrow = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), (model, prior, stats))
+    settings = {"weight": 0.3, "num_iters": 2}
+    expected, _ = fit(stats, model, prior=prior, **settings)
+    for given in ((narrow[2], model, prior), (stats, narrow[0], prior), (stats, model, narrow[1])):
+        found, info = fit(given[0], given[1], prior=given[2], **settings)
+        assert found.noise_cov.dtype == info.objective.dtype == np.float64
+        np.testing.assert_allclose(found.noise_cov, expected.noise_cov, atol=1e-4)
+    path, _ = fit_path(narrow[2], model, narrow[1], np.array([0.3]), num_iters=2)
+    assert path.noise_cov.dtype == np.float64
+    x, ids = draws.stacked(groups)
+    mixed = draws.collected(x.astype(np.float32), ids, np.zeros(3), num_identities=len(groups))
+    assert {leaf.dtype for leaf in mixed} == {np.dtype(np.float64)}
+
+
 def test_tolerance_stops_where_the_objective_settles(rng):
     model, _, _, stats = start(rng)
     _, info = fit(stats, model, num_iters=400, tol=1e-4)

@@ -1,5 +1,6 @@
 """Each message once: what came, what was expected, what to do."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from jaxface.joint_bayes import (
     JointBayes,
     Stats,
     choose_rank,
+    choose_weight,
     collect,
     diagonalize,
     fit,
@@ -16,10 +18,13 @@ from jaxface.joint_bayes import (
     group_by_count,
     init,
     leave_one_out,
+    llr,
     llr_matrix,
     merge,
+    penalized_objective,
     recenter,
     sample,
+    set_llr,
     set_llr_matrix,
 )
 from tests.joint_bayes import draws
@@ -33,6 +38,10 @@ def stats(d=2, people=3):
 
 def model(d=2):
     return JointBayes(mean=jnp.zeros(d), identity_cov=jnp.eye(d), noise_cov=jnp.eye(d))
+
+
+def path():
+    return jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), model())
 
 
 X, IDS, SHIFT = np.zeros((4, 2)), np.array([0, 0, 1, 1], np.int32), np.zeros(2)
@@ -126,6 +135,38 @@ CASES = {
     "sums of another rank": (
         lambda: set_llr_matrix(diagonalize(model()), X, np.ones(4), np.zeros((4, 3)), np.ones(4)),
         r"sum_b must have shape \[q, r\] with r = 2; got shape \(4, 3\)",
+    ),
+    "several weights": (
+        lambda: fit(stats(), model(), prior=model(), weight=jnp.array([0.1, 0.5]), num_iters=1),
+        r"weight must be one number; got shape \(2,\). transfer.fit_path takes several",
+    ),
+    "a negative floor of a path": (
+        lambda: fit_path(stats(), model(), model(), np.array([0.5]), num_iters=1, floor=-1.0),
+        r"floor must lie in \(0, inf\); got -1.0",
+    ),
+    "a weight beyond one": (
+        lambda: penalized_objective(model(), stats(), model(), 7.0),
+        r"weight must lie in \[0, 1\]; got 7.0",
+    ),
+    "people beyond the number of identities": (
+        lambda: leave_one_out(X, IDS + 1, model(), np.array([0.5]), num_identities=2, num_iters=1),
+        r"ids must be in \[0, 2\) or -1 for padding; got values from 1 to 2",
+    ),
+    "a path that fits nobody": (
+        lambda: choose_weight(path(), None, criterion=lambda model, _: jnp.nan * model.mean.sum()),
+        r"the criterion must be finite for some member of the path; got \[nan, nan\]",
+    ),
+    "a number for a shift": (
+        lambda: recenter(stats(), 0.0),
+        r"shift must have shape \[d\]; got shape \(\)",
+    ),
+    "a batch of images as one": (
+        lambda: llr(model(), X, X),
+        r"x1 must have shape \[d\]; got shape \(4, 2\)",
+    ),
+    "a batch of sets as one": (
+        lambda: set_llr(diagonalize(model()), X, 1.0, X, 1.0),
+        r"sum_a must have shape \[r\]; got shape \(4, 2\)",
     ),
     "an empty set": (
         lambda: set_llr_matrix(diagonalize(model()), X, np.array([1, 0, 1, 1]), X, np.ones(4)),

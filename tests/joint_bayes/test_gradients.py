@@ -12,13 +12,16 @@ from jaxface.joint_bayes import (
     diagonalize,
     fit,
     free,
+    init,
     llr,
     penalized_objective,
+    posterior,
     project,
     quadratic_form,
     score_projections,
     set_llr,
 )
+from jaxface.joint_bayes.stats import by_person
 from jaxface.linalg import psd
 from tests.joint_bayes import draws
 from tests.tolerances import assert_close
@@ -125,3 +128,22 @@ def test_em_ends_where_the_gradient_of_its_objective_vanishes(rng):
     assert np.abs(before.noise_root).max() > 1
     np.testing.assert_allclose(after.identity_root, 0, atol=1e-6)
     np.testing.assert_allclose(after.noise_root, 0, atol=1e-6)
+
+
+def test_what_comes_from_eigenvectors_has_no_gradient(rng):
+    """Of the fit, its start and the E-step; through the eigenvectors it would be finite and wrong."""
+    model, prior = draws.joint_bayes(rng), draws.joint_bayes(rng)
+    stats = draws.stats(draws.people(rng, model), np.zeros(3))
+
+    def total(tree):
+        return sum(leaf.sum() for leaf in jax.tree.leaves(tree) if leaf.dtype == jnp.float64)
+
+    def fitted(stats, model, prior, weight):
+        return total(fit(stats, model, prior=prior, weight=weight, num_iters=2))
+
+    gradients = [
+        jax.grad(fitted, argnums=(0, 1, 2, 3))(stats, model, prior, 0.3),
+        jax.grad(lambda stats: total(init(stats)))(stats),
+        jax.grad(lambda model: total(posterior.full(model, by_person(stats))))(model),
+    ]
+    assert all((np.asarray(leaf) == 0).all() for leaf in jax.tree.leaves(gradients))

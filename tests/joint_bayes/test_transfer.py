@@ -79,6 +79,18 @@ def test_leave_one_out_equals_a_plain_loop(rng):
     assert_close(found, expected, factor=10)
 
 
+def test_leave_one_out_does_not_mind_where_the_images_are(rng):
+    target = draws.joint_bayes(rng, d=2)
+    x, ids = draws.stacked(draws.people(rng, target, (3, 2, 3, 2)))
+    weights = np.array([0.0, 0.3])
+
+    def at(place):
+        model = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), target)
+        return left_out((x + place).astype(np.float32), ids, model, weights, num_identities=4, num_iters=3)
+
+    np.testing.assert_allclose(at(3000.0), at(0.0), atol=0.1)
+
+
 def test_transfer_beats_source_and_target_alone_on_little_data():
     """What the prior is for: held-out likelihood peaks inside (0, 1) when the source is near but wrong."""
     rng = np.random.default_rng(3)

@@ -1,8 +1,11 @@
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
-from jaxface.losses import scores
+from jaxface.losses import calibration, scores
 from jaxface.metrics import calibration as host
 from tests.tolerances import assert_close
 
@@ -23,3 +26,46 @@ def test_far_scores_stay_finite():
     values, same = jnp.array([800.0, -800.0]), jnp.array([False, True])
     assert_close(scores.cllr(values, same), 800 / np.log(2))
     assert np.isfinite(jax.grad(scores.cllr)(values, same)).all()
+
+
+@pytest.mark.parametrize("loss", [scores.cllr, partial(scores.pairwise_logistic, prior=0.1)])
+def test_lists_and_half_precision_mean_the_same(loss):
+    values, same = [0.5, -1.0, 2.0, 0.25], [1, 0, 1, 0]
+    expected = loss(jnp.asarray(values), jnp.asarray(same, bool))
+    assert_close(loss(values, same), expected)
+    # 80,000 pairs: their number is not a float16.
+    many = jnp.tile(jnp.asarray(values, jnp.float16), 20_000), jnp.tile(jnp.asarray(same), 20_000)
+    np.testing.assert_allclose(jax.jit(loss)(*many), expected, rtol=1e-5)
+
+
+S, Y = jnp.asarray([0.5, -1.0, 2.0]), jnp.asarray([True, False, True])
+MESSAGES = {
+    "labels in a column": (
+        lambda: scores.cllr(S, Y[:, None]), r"is_same must have shape \[p\]; got shape \(3, 1\)",
+    ),
+    "labels 1 and -1": (
+        lambda: scores.cllr(S, jnp.where(Y, 1, -1)), "is_same must be True or False, or 1 or 0; got -1",
+    ),
+    "one kind": (
+        lambda: scores.cllr(S, jnp.ones(3, bool)), "is_same must hold pairs of one person and of two; got one kind",
+    ),
+    "a prior outside": (
+        lambda: scores.pairwise_logistic(S, Y, prior=1.5), r"prior must lie in \(0, 1\); got 1.5",
+    ),
+    "integer scores": (
+        lambda: scores.cllr([1, 2, 3], Y), "scores must be a floating point array; got dtype int",
+    ),
+    "labels of calibration": (
+        lambda: calibration.fit(S, 1 + Y), "is_same must be True or False, or 1 or 0; got 2",
+    ),
+    "a negative ridge": (
+        lambda: calibration.fit(S, Y, ridge=-1.0), r"ridge must lie in \[0, inf\); got -1.0",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", MESSAGES)
+def test_message(what):
+    call, message = MESSAGES[what]
+    with pytest.raises(ValueError, match=message):
+        call()
