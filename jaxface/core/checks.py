@@ -102,6 +102,15 @@ def dense_labels(name: str, labels: Any, num: int, *, padding: bool = False) -> 
         )
 
 
+def every_label(name: str, labels: Any, num: int) -> None:
+    """Checks that each of [0, num) occurs among labels that `dense_labels` has seen."""
+    if is_concrete(labels) and (found := np.unique(np.asarray(labels)).size) < num:
+        raise ValueError(
+            f"{name} must use every id in [0, {num}); got {found} of them. "
+            "Make them dense with jaxface.data.groups.dense."
+        )
+
+
 def between(
     name: str, value: Any, low: float, high: float, *, closed_low: bool = True, closed_high: bool = True
 ) -> None:

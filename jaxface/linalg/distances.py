@@ -12,7 +12,8 @@ def safe_sqrt(x: jax.Array) -> jax.Array:
 
 
 def norm(x: jax.Array) -> jax.Array:
-    """Euclidean length over the last axis; gradient 0 at the origin."""
+    """Euclidean length over the last axis, of integers too; gradient 0 at the origin."""
+    x = _floating(x)
     return safe_sqrt((x * x).sum(axis=-1))
 
 
@@ -25,7 +26,7 @@ def normalize(x: jax.Array) -> jax.Array:
 def squared_distance(x: jax.Array, y: jax.Array) -> jax.Array:
     """`|x - y|^2` of two vectors `[d]`."""
     chex.assert_equal_shape([x, y])
-    return ((x - y) ** 2).sum()
+    return ((_floating(x) - _floating(y)) ** 2).sum()
 
 
 def distance(x: jax.Array, y: jax.Array) -> jax.Array:
@@ -53,6 +54,11 @@ def squared_distance_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
 def cosine_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
     """Cosines `[n, m]` of all pairs of rows."""
     return normalize(x) @ normalize(y).T
+
+
+def _floating(x: jax.Array) -> jax.Array:
+    """Bytes of an image would wrap around when they are squared."""
+    return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.promote_types(x.dtype, jnp.float32))
 
 
 def first_min(values: jax.Array) -> jax.Array:

@@ -16,17 +16,18 @@ _LARGEST_FACTOR_BITS = 6
 def next_power_of_two(size: int) -> int:
     """The least power of two that is at least `size`."""
     checks.at_least("size", size, 1)
-    return 1 << (size - 1).bit_length()
+    return 1 << (int(size) - 1).bit_length()
 
 
 def matrix(size: int, *, dtype: jnp.dtype | None = None) -> jax.Array:
-    """Sylvester's H `[size, size]` with entries +-1: `H[i, j] = (-1)^popcount(i & j)`, `H H = size I`."""
+    """Sylvester's H `[size, size]` with entries +-1: `H[i, j] = (-1)^popcount(i & j)`, `H H = size I`; floating."""
     _check_size(size)
-    return jnp.asarray(_signs(size), dtype=dtype)
+    return jnp.asarray(_signs(size), dtype=float if dtype is None else dtype)
 
 
 def transform(x: jax.Array) -> jax.Array:
     """`H x` over the last axis of `[..., d]`, d a power of two, unnormalised; symmetric, and its own inverse / d."""
+    checks.floating(x=x)
     d = x.shape[-1]
     _check_size(d)
     factors = _factors(d)

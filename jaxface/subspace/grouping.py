@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxface.core import checks
 
@@ -29,8 +28,9 @@ def contrasts(x: jax.Array, groups: jax.Array, *, num_groups: int) -> Contrasts:
 
 
 def is_complete(groups: jax.Array, *, num_groups: int) -> jax.Array:
-    """Whether every group has a row: what `check` cannot see inside a transformation."""
-    return jnp.zeros(num_groups, bool).at[groups].set(True).all()
+    """Whether every group has a row and every row a group: what `check` cannot see inside a transformation."""
+    inside = (groups >= 0) & (groups < num_groups)
+    return jnp.zeros(num_groups, bool).at[groups].set(True).all() & inside.all()
 
 
 def check(x: Any, groups: Any, num_groups: int) -> tuple[int, int]:
@@ -43,9 +43,5 @@ def check(x: Any, groups: Any, num_groups: int) -> tuple[int, int]:
     checks.at_least(
         "number of samples minus num_groups", sizes["n"] - num_groups, 1, "groups of one image alone teach nothing"
     )
-    if checks.is_concrete(groups) and (found := np.unique(np.asarray(groups)).size) < num_groups:
-        raise ValueError(
-            f"groups must use every id in [0, {num_groups}); got {found} of them. "
-            "Make them dense with jaxface.data.groups.dense."
-        )
+    checks.every_label("groups", groups, num_groups)
     return sizes["n"], sizes["d"]

@@ -48,7 +48,11 @@ def group_error(z: jax.Array, groups: jax.Array) -> jax.Array:
 def folds(groups: ArrayLike, *, num_folds: int, rng: np.random.Generator) -> list[Fold]:
     """Every group of dense ids `[n]` held out once, in `num_folds` random parts of nearly equal numbers of groups."""
     groups = np.asarray(groups)
+    checks.shapes(groups=(groups, "n"))
+    checks.at_least("the number of rows", groups.size, 1)
+    checks.dense_labels("groups", groups, groups.size)
     num_groups = int(groups.max()) + 1
+    checks.every_label("groups", groups, num_groups)
     checks.at_least("num_folds", num_folds, 2)
     checks.at_most("num_folds", num_folds, num_groups // 2, "two groups must be held out together")
     parts = np.array_split(rng.permutation(num_groups), num_folds)

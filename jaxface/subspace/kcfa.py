@@ -69,7 +69,7 @@ def median_distance(x: ArrayLike) -> float:
     checks.at_least("number of images", n, 2, "a distance needs two")
     unit = distances.normalize(jnp.asarray(x))
     squared = np.asarray(distances.squared_distance_matrix(unit, unit))
-    return float(np.sqrt(np.median(squared[np.triu_indices(n, 1)])))
+    return float(np.median(np.sqrt(squared[np.triu_indices(n, 1)])))
 
 
 def describe(filters: KernelMap, x: ArrayLike) -> jax.Array:
@@ -85,6 +85,7 @@ def score(filters: KernelMap, x: ArrayLike, y: ArrayLike) -> jax.Array:
 def score_matrix(filters: KernelMap, gallery: ArrayLike, probes: ArrayLike) -> jax.Array:
     """Scores `[g, q]` of images gallery `[g, d]` and probes `[q, d]`."""
     checks.shapes(train=(filters.train, "n d"), gallery=(gallery, "g d"), probes=(probes, "q d"))
+    checks.floating(gallery=gallery, probes=probes)
     checks.finite(gallery=gallery, probes=probes)
     return _score_matrix(filters, jnp.asarray(gallery), jnp.asarray(probes))
 

@@ -72,7 +72,8 @@ def fit_ridge(
     `e = ridge tr(HKH) / n^2`, relative to the mean of the n eigenvalues. What an image has outside the span is left
     out: to all training images it is the same, so their order as neighbours is that of `fit_metric`. With
     `K = LL'`, `A' = G^-1 L^-1` for `GG' = L'HL / n + e I`. A Gram matrix singular to rounding gives zeros and
-    RANK_DEFICIENT. Differentiable in the kernel and x.
+    RANK_DEFICIENT, a ridge below the rounding n eps of GG' zeros and NOT_PSD: in float32 take 1e-4 and more.
+    Differentiable in the kernel and x.
     """
     grouping.check(x, groups, num_groups)
     checks.positive("ridge", ridge)
@@ -89,8 +90,10 @@ def _fit_ridge(
     within = scatter.within_factor(lower, groups, num_classes=num_groups)
     whitener = psd.cholesky(within.T @ within / len(k), ridge=ridge)
     inverse = solve_triangular(lower, jnp.eye(len(k), dtype=k.dtype), lower=True)
-    coefficients = jnp.where(definite, solve_triangular(whitener, inverse, lower=True).T, 0)
-    status = jnp.where(definite, int(Status.OK), int(Status.RANK_DEFICIENT))
+    enough = psd.is_definite(jnp.diagonal(whitener))
+    coefficients = jnp.where(definite & enough, solve_triangular(whitener, inverse, lower=True).T, 0)
+    status = jnp.where(enough, int(Status.OK), int(Status.NOT_PSD))
+    status = jnp.where(definite, status, int(Status.RANK_DEFICIENT))
     info = fitinfo.closed_form(dtype=k.dtype, status=status, jitter=ridge)
     return kernel_map.centred_map(kernel, x, k, coefficients), info
 
@@ -98,7 +101,10 @@ def _fit_ridge(
 def fit_metric(
     kernel: Kernel, x: ArrayLike, groups: ArrayLike, *, num_groups: int, ridge: jax.Array | float
 ) -> tuple[KernelMetric, FitInfo]:
-    """Tsang's metric for x `[n, d]` with groups `[n]`; K may have any rank. `e` and derivatives as in `fit_ridge`."""
+    """Tsang's metric for x `[n, d]` with groups `[n]`; K may have any rank.
+
+    `e`, derivatives and the status for a ridge that is too small as in `fit_ridge`.
+    """
     grouping.check(x, groups, num_groups)
     checks.positive("ridge", ridge)
     return _fit_metric(gram.as_kernel(kernel), x, groups, ridge, num_groups=num_groups)
@@ -116,7 +122,8 @@ def _fit_metric(
     half = solve_triangular(lower, jnp.eye(n, dtype=within.dtype), lower=True)
     root = centre(half.T) / jnp.sqrt(jnp.asarray(n, within.dtype))
     info = fitinfo.closed_form(dtype=within.dtype, jitter=ridge)
-    status = jnp.where(jnp.isfinite(root).all(), info.status, int(Status.NOT_PSD))
+    enough = psd.is_definite(jnp.diagonal(lower)) & jnp.isfinite(root).all()
+    status = jnp.where(enough, info.status, int(Status.NOT_PSD))
     return KernelMetric(kernel=kernel, train=jnp.asarray(x), root=root, epsilon=epsilon), info._replace(status=status)
 
 

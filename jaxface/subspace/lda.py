@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxface.core import checks, fitinfo
-from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import scatter, spectral
+from jaxface.core.fitinfo import FitInfo
+from jaxface.linalg import nullspace, scatter, spectral
 from jaxface.subspace import pca, rca
 from jaxface.subspace.linear_map import LinearMap
 
@@ -25,7 +25,8 @@ def fit(
 
     The PCA keeps `pca_components` axes (default min(n - c, d), where S_w just has full rank); r is at most c - 1. The
     basis whitens the within-class covariance, `W'(S_w / (n - c)) W = I`. `ridge` adds `ridge (tr S_w / p) I` to S_w in
-    the p PCA axes. Without a ridge a singular S_w gives RANK_DEFICIENT. The result has stopped gradients.
+    the p PCA axes. Without a ridge a singular S_w gives RANK_DEFICIENT. Where class means coincide the last columns are
+    zero. The result has stopped gradients.
     """
     sizes = checks.shapes(x=(x, "n d"), labels=(labels, "n"))
     n, d = sizes["n"], sizes["d"]
@@ -34,6 +35,7 @@ def fit(
     checks.at_least("num_classes", num_classes, 2, "discrimination needs two classes")
     checks.dense_labels("labels", labels, num_classes)
     checks.at_least("number of samples minus num_classes", n - num_classes, 1, "some class needs two samples")
+    checks.every_label("labels", labels, num_classes)
     checks.at_least("num_components", num_components, 1)
     checks.at_most("num_components", num_components, num_classes - 1, "the rank of the between-class scatter")
     checks.between("ridge", ridge, 0.0, jnp.inf, closed_high=False)
@@ -53,15 +55,17 @@ def _fit(
     num_components: int,
     pca_components: int,
 ) -> tuple[LinearMap, FitInfo]:
+    ridge = jnp.asarray(ridge, x.dtype)
     principal = pca.principal_axes(x, num_components=pca_components)
     y = (x - principal.mean[None, :]) @ principal.axes
     within = scatter.within_factor(y, labels, num_classes=num_classes)
     between = scatter.between_factor(y, labels, num_classes=num_classes)
-    freedom = x.shape[0] - num_classes
-    whitening, rank = rca.whitening(within / jnp.sqrt(jnp.asarray(freedom, x.dtype)), ridge)
-    directions = spectral.thin_svd(between @ whitening).right[:num_components].T
+    whitening, rank = rca.whitening(within, y, x.shape[0] - num_classes, ridge)
+    svd = spectral.thin_svd(between @ whitening)
+    # Class means that coincide span fewer directions.
+    is_real = svd.values > nullspace.default_rtol(y) * svd.values.max()
+    directions = jnp.where(is_real[:, None], svd.right, 0)[:num_components].T
     basis = principal.axes @ (whitening @ directions)
-    full = (jnp.asarray(ridge) > 0) | (rank == pca_components)
-    status = jnp.where(full, int(Status.OK), int(Status.RANK_DEFICIENT))
+    status = rca.diagnosis(basis, rank, pca_components, ridge)
     info = fitinfo.closed_form(dtype=x.dtype, status=status, rank=rank, jitter=ridge)
     return LinearMap(mean=principal.mean, basis=basis), info

@@ -27,10 +27,12 @@ from jax.typing import ArrayLike, DTypeLike
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import stack
-from jaxface.linalg import nullspace, products, psd, spectral
+from jaxface.linalg import nullspace, products, spectral
 from jaxface.subspace import grouping
 from jaxface.subspace.grouping import Contrasts
 from jaxface.subspace.linear_map import LinearMap
+
+_SKETCHES = 8  # vectors that measure what a projection left
 
 
 def fit(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[LinearMap, FitInfo]:
@@ -60,9 +62,9 @@ def fit_dual(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[Linea
     """The subspace of `fit` from inner products of differences, about three times as fast; for float64.
 
     With differences D within groups and E between them, the rows of `E - E D' K^-1 D` span it, `K = DD'`. K squares the
-    condition number of the samples, so D is projected out a second time where once would leave more than 1e-8 of it;
-    the check of the rank allows up to about 1e6 in float64, and too little in float32 to be of use with faces. Needs
-    d >= n - 1. Differentiable in x.
+    condition number of the samples, so D is projected out a second time where once left more than 1e-8 of it; the check
+    of the rank allows up to about 1e6 in float64, and too little in float32 to be of use with faces. Needs d >= n - 1.
+    Differentiable in x.
     """
     n, d = grouping.check(x, groups, num_groups)
     checks.at_least("number of dimensions", d, n - 1, "the dual form needs independent samples; use np_per.fit")
@@ -79,10 +81,11 @@ def _fit_dual(x: jax.Array, groups: jax.Array, contrasts: Contrasts) -> tuple[Li
     inner, outer = contrasts
     lower = jnp.linalg.cholesky(products.inner_products(inner))
     root, rows = _projected(lower, inner, outer)
-    enough = _is_enough(lower) & _is_enough(root)
-    rows = jax.lax.cond(enough, lambda once: once, lambda once: _projected(lower, inner, once)[1], rows)
-    # Together they are the pivots of the inner products of all differences.
-    independent = psd.is_definite(jnp.concatenate([jnp.diagonal(lower), jnp.diagonal(root)]))
+    again = _left_over(lower, inner, rows) > float(jnp.finfo(x.dtype).eps) ** 0.5 / 4
+    rows = jax.lax.cond(again, lambda once: _projected(lower, inner, once)[1], lambda once: once, rows)
+    # An eigenvalue may be far below every pivot. False for NaN, where a factorisation failed.
+    rounding = len(x) * float(jnp.finfo(x.dtype).eps) * ((lower**2).sum() + (root**2).sum())
+    independent = (_least_eigenvalue(lower) > rounding) & (_least_eigenvalue(root) > rounding)
     num_groups = len(outer) + 1
     is_reliable = independent & grouping.is_complete(groups, num_groups=num_groups)
     return _reported(x, spectral.fix_signs(rows.T), num_groups - 1, is_reliable)
@@ -96,14 +99,25 @@ def _projected(lower: jax.Array, inner: jax.Array, rows: jax.Array) -> tuple[jax
     return root, solve_triangular(root, jnp.eye(len(root), dtype=root.dtype), lower=True) @ rows
 
 
-def _is_enough(lower: jax.Array) -> jax.Array:
-    """Whether to project once is enough: it leaves about `eps tr K / l` with the least eigenvalue l of `K = LL'`."""
-    # Three steps of inverse iteration come near l; no symmetry of the samples hides the direction from this start.
+def _left_over(lower: jax.Array, inner: jax.Array, rows: jax.Array) -> jax.Array:
+    """How far rows `[r, d]` are from orthonormal and from right angles to `inner`, LL' = inner inner': a sketch.
+
+    Of `A = L^-1 inner rows'` and `rows rows' - I` it takes the size from their products with a few vectors, whose mean
+    square is `|A|^2` for random ones; no symmetry of the samples hides a direction from these.
+    """
+    vectors = jnp.cos(jnp.arange(_SKETCHES * len(rows), dtype=rows.dtype) ** 2).reshape(len(rows), _SKETCHES)
+    sums = rows.T @ vectors
+    parts = solve_triangular(lower, inner @ sums, lower=True), rows @ sums - vectors
+    # A cosine has the mean square 1/2.
+    return jnp.sqrt(2 / _SKETCHES * jnp.stack([(part**2).sum() for part in parts]).max())
+
+
+def _least_eigenvalue(lower: jax.Array) -> jax.Array:
+    """About the least eigenvalue of LL', never below it: three steps of inverse iteration."""
     vector = jnp.cos(jnp.arange(len(lower), dtype=lower.dtype))
     for _ in range(3):
         vector = cho_solve((lower, True), vector / jnp.linalg.norm(vector))
-    least = 1 / jnp.linalg.norm(vector)
-    return least > 2 * float(jnp.finfo(lower.dtype).eps) ** 0.5 * (lower**2).sum()
+    return 1 / jnp.linalg.norm(vector)
 
 
 def fit_dependent(
@@ -127,6 +141,7 @@ def _one_dependent(x: np.ndarray, groups: np.ndarray, num_groups: int, rtol: flo
     n, d = grouping.check(x, groups, num_groups)
     _check_null_space(n, d, num_groups)
     rtol = default_rtol(n, x.dtype) if rtol is None else rtol
+    checks.between("rtol", rtol, 0.0, 1.0, closed_high=False)
     found = null_directions(x, groups, num_groups=num_groups, rtol=rtol)
     dtype = jnp.result_type(x)
     basis = np.zeros((d, num_groups - 1))
@@ -158,19 +173,26 @@ def null_directions(x: np.ndarray, groups: np.ndarray, *, num_groups: int, rtol:
     return (axes[within:] @ right[:total]).T
 
 
-def project(x: ArrayLike, groups: ArrayLike, probes: ArrayLike, *, num_groups: int) -> jax.Array:
+def project(
+    x: ArrayLike, groups: ArrayLike, probes: ArrayLike, *, num_groups: int, rtol: float | None = None
+) -> jax.Array:
     """`W W'(probe - mean)` of probes `[..., d]` for training data x `[n, d]`: differentiable in both.
 
     Distances between projections are those between coordinates of `fit`. The derivative is that of the projectors at
     constant rank, exact also where singular values coincide; it does not pass through a basis, whose derivative does
     not exist. Costs two thin SVDs.
+
+    Singular values of the differences below `rtol` times the largest are taken for rounding, default n eps: in float32
+    samples of a condition of 1e4 and more lose directions that `fit` finds. Project in float64 then, or give a smaller
+    `rtol`.
     """
     n, d = grouping.check(x, groups, num_groups)
     _check_null_space(n, d, num_groups)
     x, groups, probes = jnp.asarray(x), jnp.asarray(groups), jnp.asarray(probes)
     checks.shapes(x=(x, "n d"), probes=(probes, "... d"))
     inner, outer = grouping.contrasts(x, groups, num_groups=num_groups)
-    rtol = n * float(jnp.finfo(x.dtype).eps)
+    rtol = n * float(jnp.finfo(x.dtype).eps) if rtol is None else rtol
+    checks.between("rtol", rtol, 0.0, 1.0, closed_high=False)
     away = probes - jnp.broadcast_to(x.mean(axis=0), probes.shape)
     beyond = nullspace.project_out(jnp.concatenate([inner, outer]), away, rtol=rtol)
     return nullspace.project_out(inner, away, rtol=rtol) - beyond

@@ -60,26 +60,38 @@ def checked_width(n: int, d: int, num_groups: int, pca_components: int | None, r
 def _fit(
     x: jax.Array, groups: jax.Array, ridge: jax.Array | float, *, num_groups: int, pca_components: int
 ) -> tuple[LinearMap, FitInfo]:
+    ridge = jnp.asarray(ridge, x.dtype)
     principal = pca.principal_axes(x, num_components=pca_components)
     y = (x - principal.mean[None, :]) @ principal.axes
-    within = scatter.within_factor(y, groups, num_classes=num_groups) / jnp.sqrt(jnp.asarray(len(x), x.dtype))
-    whitener, rank = whitening(within, ridge)
-    whitener = spectral.fix_signs(_upper_triangular(whitener))
-    full = (jnp.asarray(ridge) > 0) | (rank == pca_components)
-    status = jnp.where(full, int(Status.OK), int(Status.RANK_DEFICIENT))
+    whitener, rank = whitening(scatter.within_factor(y, groups, num_classes=num_groups), y, len(x), ridge)
+    basis = principal.axes @ spectral.fix_signs(_upper_triangular(whitener))
+    status = jnp.where(grouping.is_complete(groups, num_groups=num_groups), int(Status.OK), int(Status.RANK_DEFICIENT))
+    status = fitinfo.worst(status, diagnosis(basis, rank, pca_components, ridge))
     info = fitinfo.closed_form(dtype=x.dtype, status=status, rank=rank, jitter=ridge)
-    return LinearMap(mean=principal.mean, basis=principal.axes @ whitener), info
+    return LinearMap(mean=principal.mean, basis=basis), info
 
 
-def whitening(factor: jax.Array, ridge: jax.Array | float) -> tuple[jax.Array, jax.Array]:
-    """`V diag(s^2 + ridge mean(s^2))^(-1/2)` `[p, p]` of a factor `U s V'` `[n, p]`, and its rank.
+def diagnosis(basis: jax.Array, rank: jax.Array, width: int, ridge: jax.Array) -> jax.Array:
+    """The status of a whitening basis: a rank of `width`, or any but 0 with a ridge, and no NaN."""
+    full = (rank == width) | ((ridge > 0) & (rank > 0))
+    status = jnp.where(full, int(Status.OK), int(Status.RANK_DEFICIENT))
+    return jnp.where(fitinfo.all_finite(basis), status, int(Status.NON_FINITE)).astype(jnp.int32)
 
-    Without a ridge, directions of size zero are dropped: their columns are zero.
+
+def whitening(
+    within: jax.Array, y: jax.Array, number: ArrayLike, ridge: jax.Array | float
+) -> tuple[jax.Array, jax.Array]:
+    """`V diag(s^2 + ridge mean(s^2))^(-1/2)` `[p, p]` of the factor `U s V'` of `S_w / number`, and its rank.
+
+    `within` is the factor `[n, p]` of S_w of the samples y `[n, p]`, whose rounding is that of y. Directions that are
+    no larger have size zero; without a ridge they are dropped: their columns are zero.
     """
-    n, p = factor.shape
-    svd = spectral.thin_svd(jnp.pad(factor, ((0, max(0, p - n)), (0, 0))))
-    rank = nullspace.numerical_rank(svd.values, rtol=nullspace.default_rtol(factor))
-    squared = svd.values**2
+    n, p = within.shape
+    svd = spectral.thin_svd(jnp.pad(within, ((0, max(0, p - n)), (0, 0))))
+    # The longest column is about the largest singular value of y in principal coordinates.
+    largest = jnp.maximum(svd.values.max(), jnp.sqrt((y**2).sum(axis=0).max()))
+    rank = (svd.values > nullspace.default_rtol(within) * largest).sum().astype(jnp.int32)
+    squared = jnp.where(jnp.arange(p) < rank, svd.values**2, 0) / jnp.asarray(number, y.dtype)
     powers = squared + ridge * squared.sum() / p
     usable = (jnp.arange(p) < rank) | ((jnp.asarray(ridge) > 0) & (powers > 0))
     scale = jnp.where(usable, jnp.where(usable, powers, 1) ** -0.5, 0)

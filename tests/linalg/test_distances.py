@@ -41,3 +41,11 @@ def test_first_min_takes_the_first_of_ties_and_survives_nan():
     assert found.dtype == jnp.int32
     assert found[:2].tolist() == [1, 0]
     assert 0 <= int(found[2]) < 3
+
+
+def test_bytes_do_not_wrap_around(rng):
+    x, y = (rng.integers(0, 256, (3, 40)).astype(np.uint8) for _ in range(2))
+    for fn in (distances.cosine_matrix, distances.squared_distance_matrix):
+        assert_close(fn(jnp.asarray(x), jnp.asarray(y)), fn(jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.float32)))
+    for fn in (distances.distance, distances.cosine):
+        assert_close(fn(jnp.asarray(x[0]), jnp.asarray(y[0])), fn(*jnp.asarray([x[0], y[0]], jnp.float32)))

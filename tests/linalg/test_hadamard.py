@@ -25,3 +25,11 @@ def test_twice_is_the_length_times_the_identity(rng):
 def test_other_lengths_are_an_error_that_says_what_to_do():
     with pytest.raises(ValueError, match=r"power of two; got 12\. Pad with zeros to 16"):
         hadamard.transform(jnp.zeros(12))
+
+
+def test_integers_are_refused_and_the_matrix_holds_its_own_square():
+    with pytest.raises(ValueError, match="x must be a floating point array; got dtype uint8"):
+        hadamard.transform(jnp.ones(8, jnp.uint8))
+    h = hadamard.matrix(128)
+    assert_close(h @ h, 128 * np.eye(128))
+    assert hadamard.next_power_of_two(np.int64(5)) == 8

@@ -98,7 +98,8 @@ CASES = [
         factor=1000,
         variant="ridge",
     ),
-    Case(rca.whitening, lambda r: (samples(r), np.float64(0.1)), factor=100),
+    Case(rca.whitening, lambda r: (samples(r), samples(r), np.float64(10), np.float64(0.1)), factor=100),
+    Case(rca.diagnosis, lambda r: (r.normal(size=(4, 3)), np.int32(2), np.int32(3), np.float64(0.1))),
     Case(np_per.fit, lambda r: (images(r), GROUPS), FIVE, factor=10),
     Case(np_per.fit_dual, lambda r: (images(r), GROUPS), FIVE, grad=(0,), factor=100),
     Case(

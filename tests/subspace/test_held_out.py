@@ -97,3 +97,17 @@ def test_messages(rng):
         ValueError, match=r"num_folds must be at most 1 \(two groups must be held out together\); got 2"
     ):
         held_out.folds(groups, num_folds=2, rng=rng)
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (np.repeat(np.arange(-1, 4), 4), r"groups must be in \[0, 20\); got values from -1 to 3"),
+        (np.array([0, 0, 2, 2, 3, 3, 5, 5]), r"groups must use every id in \[0, 6\); got 4 of them"),
+        (np.zeros(0, np.int32), "the number of rows must be at least 1; got 0"),
+        (np.array(["a", "b"]), "groups must be an array of numbers"),
+    ],
+)
+def test_groups_that_no_fit_would_take(groups, message, rng):
+    with pytest.raises(ValueError, match=message):
+        held_out.folds(groups, num_folds=2, rng=rng)

@@ -106,3 +106,11 @@ def test_bad_input(rng):
         kcfa.fit(KERNEL, x, LABELS, num_classes=4, ridge=0.0)
     with pytest.raises(ValueError, match="number of images must be at least 2"):
         kcfa.median_distance(x[:1])
+
+
+def test_bytes_are_refused(rng):
+    x = rng.integers(0, 256, (6, 20)).astype(np.float32)
+    labels = np.repeat(np.arange(2, dtype=np.int32), 3)
+    filters, _ = kcfa.fit(gram.gaussian(bandwidth=0.5), x, labels, num_classes=2, ridge=1e-3)
+    with pytest.raises(ValueError, match="gallery must be a floating point array; got dtype uint8"):
+        kcfa.score_matrix(filters, x.astype(np.uint8), x)

@@ -151,3 +151,13 @@ def test_a_plain_function_is_a_kernel(rng):
     linear, _ = kernel_rca.fit_metric(gram.linear(), x, groups, num_groups=5, ridge=0.1)
     distances = [kernel_rca.squared_distance_matrix(metric, x, x) for metric in (plain, linear)]
     assert_close(*distances)
+
+
+@pytest.mark.parametrize("fit", [kernel_rca.fit_ridge, kernel_rca.fit_metric])
+@pytest.mark.parametrize(("dtype", "ridge"), [(np.float32, 1e-8), (np.float64, 1e-17)])
+def test_a_ridge_below_the_rounding_is_a_status(fit, dtype, ridge, rng):
+    x, groups = rng.normal(size=(12, 30)).astype(dtype), np.repeat(np.arange(4, dtype=np.int32), 3)
+    fitted, info = fit(gram.gaussian(bandwidth=5.0), x, groups, num_groups=4, ridge=ridge)
+    assert int(info.status) == Status.NOT_PSD
+    if fit is kernel_rca.fit_ridge:
+        assert (np.asarray(fitted.coefficients) == 0).all()

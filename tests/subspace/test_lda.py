@@ -105,3 +105,20 @@ def test_labels_of_the_wrong_length(rng):
         match=r"labels must have shape \[n\] with n = 15; got shape \(14,\) \(n = 15 comes from x\)",
     ):
         lda.fit(x, labels[:-1], num_classes=4, num_components=3)
+
+
+def test_a_class_without_samples_is_refused(rng):
+    labels = np.array([0, 0, 0, 1, 1, 1, 4, 4, 4], np.int32)
+    with pytest.raises(ValueError, match=r"labels must use every id in \[0, 5\); got 3 of them"):
+        lda.fit(rng.normal(size=(9, 20)), labels, num_classes=5, num_components=4)
+
+
+def test_class_means_that_coincide_leave_columns_of_zeros(rng):
+    """The second and third class are the same images."""
+    labels = np.repeat(np.arange(3, dtype=np.int32), 4)
+    x = rng.normal(size=(12, 20))
+    x[8:] = x[4:8]
+    fitted, info = lda.fit(x, labels, num_classes=3, num_components=2, ridge=0.1)
+    assert int(info.status) == Status.OK
+    assert float(jnp.abs(fitted.basis[:, 0]).max()) > 1e-3
+    assert (np.asarray(fitted.basis[:, 1]) == 0).all()

@@ -1,5 +1,7 @@
 """NP-PER against dense eigen-analysis: three routes, ranks, duplicates, invariances, draws and derivatives."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +10,8 @@ import pytest
 from jaxface.core.fitinfo import FitError, Status, raise_if_failed
 from jaxface.core.pytree import member
 from jaxface.data import groups as data_groups
-from jaxface.subspace import compose, np_per, pca
+from jaxface.linalg import gram
+from jaxface.subspace import compose, kernel_np_per, kernel_rca, np_per, pca, rca
 from tests.reference import subspace_reference as reference
 from tests.subspace import draws
 from tests.tolerances import assert_close, largest_angle
@@ -73,17 +76,89 @@ def test_the_dual_form_of_images_that_are_almost_the_same(within, apart, rng):
     assert np.abs(found.basis.T @ found.basis - np.eye(19)).max() < 1e-8
 
 
-@pytest.mark.parametrize("symmetric", [True, False])
-def test_once_is_enough_up_to_half_of_the_digits(symmetric, rng):
-    """`eps tr K / l < sqrt(eps) / 2`, also where the least eigenvector is at right angles to a vector of ones."""
-    axes = np.linalg.qr(np.c_[np.ones(60), rng.normal(size=(60, 59))])[0]
-    if not symmetric:
-        axes = np.linalg.qr(rng.normal(size=(60, 60)))[0]
-    for factor in (0.5, 2.0):
-        values = np.linspace(1, 0.01, 60)
-        values[-1] = factor * 2 * np.sqrt(np.finfo(np.float64).eps) * values[:-1].sum()
-        lower = jnp.linalg.cholesky((axes * values) @ axes.T)
-        assert bool(np_per._is_enough(lower)) == (factor > 1)
+@pytest.mark.parametrize("ratio", [1.0, 1e2, 1e4, 1e6])
+def test_the_dual_form_where_groups_differ_mostly_as_their_images_do(ratio, rng):
+    """Differences between groups lie in the span of those within but for one part in `ratio`."""
+    within = with_spectrum(rng, np.geomspace(1, 1 / 3000, 12), 80)
+    between = rng.normal(size=(5, 12)) @ within + rng.normal(size=(5, 80)) / ratio
+    x, groups = from_differences(within, between)
+    found, info = np_per.fit_dual(x, groups, num_groups=6)
+    assert int(info.status) == Status.OK
+    expected = np_per.fit_dependent(x, groups, num_groups=6, rtol=1e-15)[0]
+    assert largest_angle(found.basis, expected.basis) < 1e-8 + 1e-14 * 3000 * ratio
+    assert np.abs(found.basis.T @ found.basis - np.eye(5)).max() < 1e-8
+
+
+CONDITIONS = [(1e5, Status.OK), (5e6, Status.RANK_DEFICIENT), (5e7, Status.RANK_DEFICIENT)]
+
+
+@pytest.mark.parametrize(("condition", "status"), CONDITIONS)
+def test_the_dual_form_refuses_an_eigenvalue_that_no_pivot_shows(condition, status, rng):
+    """One weak direction, spread over all the samples."""
+    for _ in range(5):
+        within = with_spectrum(rng, np.r_[np.ones(39), 1 / condition], 80)
+        x, groups = from_differences(within, rng.normal(size=(19, 80)) / 9)
+        found, info = np_per.fit_dual(x, groups, num_groups=20)
+        assert int(info.status) == status
+        if status == Status.OK:
+            assert largest_angle(found.basis, np_per.fit(x, groups, num_groups=20)[0].basis) < 1e-8
+
+
+def with_spectrum(rng, values, d):
+    """A matrix `[n, d]` with these singular values and random singular vectors."""
+    left, right = (np.linalg.qr(rng.normal(size=(size, len(values))))[0] for size in (len(values), d))
+    return left * values @ right.T
+
+
+def from_differences(within, between):
+    """Images whose differences to the first of their group are `within`, and of firsts to the first `between`."""
+    first = np.r_[0 * between[:1], between]
+    each = len(within) // len(first)
+    x = np.stack([first, *(first + within[i::each] for i in range(each))], axis=1)
+    return x.reshape(-1, x.shape[2]), np.repeat(np.arange(len(first), dtype=np.int32), each + 1)
+
+
+@pytest.mark.parametrize("size", [1e-10, 1e-6])
+def test_a_sketch_measures_what_a_projection_left(size, rng):
+    inner = with_spectrum(rng, np.geomspace(1, 1e-3, 30), 90)
+    span = np.linalg.qr(inner.T)[0]
+    rows = np.linalg.qr(rng.normal(size=(90, 7)) - span @ (span.T @ rng.normal(size=(90, 7))))[0]
+    rows = np.linalg.qr(rows - span @ (span.T @ rows))[0]
+    lower = jnp.linalg.cholesky(inner @ inner.T)
+    assert float(np_per._left_over(lower, inner, jnp.asarray(rows.T))) < 1e-12
+    for _ in range(20):
+        tilted = rows.T + size * np.outer(rng.normal(size=7), span @ rng.normal(size=30))
+        left = np.linalg.norm(span.T @ tilted.T)
+        assert left / 4 < float(np_per._left_over(lower, inner, jnp.asarray(tilted))) < 4 * left
+    stretched = (1 + size) * rows.T
+    assert float(np_per._left_over(lower, inner, jnp.asarray(stretched))) > size / 2
+
+
+@pytest.mark.parametrize("wrong", [-1, 4, 7])
+def test_ids_out_of_range_are_seen_inside_a_transformation(wrong, rng):
+    x, groups = rng.normal(size=(12, 30)), np.repeat(np.arange(4, dtype=np.int32), 3)
+    groups[[2, 5]] = wrong
+    for fit in (np_per.fit, np_per.fit_dual, partial(rca.fit, ridge=0.1)):
+        _, info = jax.vmap(lambda g, fit=fit: fit(x, g, num_groups=4))(groups[None])
+        assert int(info.status[0]) == Status.RANK_DEFICIENT
+    kernel = gram.gaussian(bandwidth=5.0)
+    for fit in (kernel_np_per.fit, partial(kernel_rca.fit, ridge=0.1)):
+        _, info = jax.vmap(lambda g, fit=fit: fit(kernel, x, g, num_groups=4))(groups[None])
+        assert int(info.status[0]) == Status.RANK_DEFICIENT
+
+
+def test_project_keeps_the_directions_it_is_told_to(rng):
+    x, groups = draws.with_condition(rng, 60, 200, 3e4).astype(np.float32), rng.permutation(60).astype(np.int32) % 20
+    exact = np.asarray(np_per.project(x.astype(np.float64), groups, x.astype(np.float64), num_groups=20))
+
+    def lost(**settings):
+        found = np_per.project(x, groups, x, num_groups=20, **settings)
+        return np.linalg.norm(found - exact) / np.linalg.norm(exact)
+
+    assert lost(rtol=1e-6) < 0.01
+    assert lost(rtol=1e-3) > 0.1
+    with pytest.raises(ValueError, match=r"rtol must lie in \[0, 1\); got 2.0"):
+        lost(rtol=2.0)
 
 
 def sine(left, right):

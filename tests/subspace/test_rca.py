@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from jaxface.core.fitinfo import Status
-from jaxface.subspace import held_out, np_per, rca
+from jaxface.linalg import gram
+from jaxface.subspace import held_out, kernel_rca, lda, np_per, rca
 from tests.reference import subspace_reference as reference
 from tests.subspace import draws
 from tests.tolerances import assert_close
@@ -144,3 +145,44 @@ def test_the_first_columns_are_rca_after_a_smaller_pca(rng):
     for width in (1, 3, 6):
         smaller = rca.fit(x, groups, num_groups=5, pca_components=width)[0].basis
         assert_close(whole[:, :width], smaller, factor=100)
+
+
+def test_rounding_of_images_that_are_the_same_is_not_a_direction(rng):
+    """Copies within every group, or within two of twenty: their differences are rounding and not images."""
+    x, groups = rng.normal(size=(4, 30)).repeat(3, axis=0), np.repeat(np.arange(4, dtype=np.int32), 3)
+    for settings in ({"pca_components": 3}, {"ridge": 0.1}):
+        fitted, info = rca.fit(x, groups, num_groups=4, **settings)
+        assert (int(info.rank), int(info.status)) == (0, Status.RANK_DEFICIENT)
+        assert (np.asarray(fitted.basis) == 0).all()
+    groups = np.repeat(np.arange(20, dtype=np.int32), 3)
+    x = rng.normal(size=(20, 80))[groups] + 1e-3 * rng.normal(size=(60, 80))
+    x[:6] = x[[0, 0, 0, 3, 3, 3]]
+    for dtype in (np.float64, np.float32):
+        fitted, info = rca.fit(x.astype(dtype), groups, num_groups=20, pca_components=40)
+        assert (int(info.rank), int(info.status)) == (36, Status.RANK_DEFICIENT)
+        assert np.abs(fitted.basis).max() < 1e6
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_nan_has_a_status_inside_a_program(ridge, rng):
+    x, groups = rng.normal(size=(12, 30)), np.repeat(np.arange(4, dtype=np.int32), 3)
+    x[3, 4] = np.nan
+    kernel = gram.gaussian(bandwidth=3.0)
+    fits = (
+        lambda x: rca.fit(x, groups, num_groups=4, pca_components=6, ridge=ridge),
+        lambda x: kernel_rca.fit(kernel, x, groups, num_groups=4, pca_components=6, ridge=ridge),
+        lambda x: lda.fit(x, groups, num_classes=4, num_components=3, ridge=ridge),
+    )
+    for fit in fits:
+        _, info = jax.jit(fit)(x)
+        assert int(info.status) in (Status.NON_FINITE, Status.RANK_DEFICIENT)
+    bytes_of_images = rng.integers(0, 256, (12, 400)).astype(np.float32)
+    kernel = gram.polynomial(degree=6)  # of bytes: beyond float32
+    _, info = kernel_rca.fit(kernel, bytes_of_images, groups, num_groups=4, pca_components=6, ridge=0.1)
+    assert int(info.status) in (Status.NON_FINITE, Status.RANK_DEFICIENT)
+
+
+def test_the_type_of_the_ridge_does_not_matter(rng):
+    x, groups = rng.normal(size=(12, 30)).astype(np.float32), np.repeat(np.arange(4, dtype=np.int32), 3)
+    fitted, info = rca.fit(x, groups, num_groups=4, ridge=np.float64(0.1))
+    assert fitted.basis.dtype == info.jitter.dtype == np.float32
