@@ -38,10 +38,10 @@ def shapes(**arguments: tuple[Any, str]) -> dict[str, int]:
         for axis, size in zip(axes, tail, strict=True):
             expected = int(axis) if axis.isdigit() else sizes.setdefault(axis, size)
             if size != expected:
+                meaning = "" if axis.isdigit() else f" with {axis} = {expected}"
                 origin = f" ({axis} = {expected} comes from {source[axis]})" if axis in source else ""
                 raise ValueError(
-                    f"{name} must have shape [{spec.replace(' ', ', ')}] with {axis} = {expected}; "
-                    f"got shape {shape}{origin}."
+                    f"{name} must have shape [{spec.replace(' ', ', ')}]{meaning}; got shape {shape}{origin}."
                 )
             source.setdefault(axis, name)
     return sizes
@@ -104,9 +104,13 @@ def dense_labels(name: str, labels: Any, num: int, *, padding: bool = False) -> 
 
 def every_label(name: str, labels: Any, num: int) -> None:
     """Checks that each of [0, num) occurs among labels that `dense_labels` has seen."""
-    if is_concrete(labels) and (found := np.unique(np.asarray(labels)).size) < num:
+    if not is_concrete(labels):
+        return
+    present = np.zeros(num, bool)
+    present[np.asarray(labels)] = True
+    if not present.all():
         raise ValueError(
-            f"{name} must use every id in [0, {num}); got {found} of them. "
+            f"{name} must use every id in [0, {num}); got {present.sum()} of them, {int(present.argmin())} is missing. "
             "Make them dense with jaxface.data.groups.dense."
         )
 

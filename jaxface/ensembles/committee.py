@@ -110,6 +110,22 @@ def _fold(add: Callable[[jax.Array, jax.Array], jax.Array], neutral: float) -> _
     return _Running(lambda all_members: jnp.full_like(all_members[0], neutral), add, lambda state: state)
 
 
+def _start_of_sum(all_members: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The sum of `exp(log P - shift)` and the shift, which is that of `logsumexp` over all members: ties stay ties."""
+    largest = all_members.max(axis=0)
+    return jnp.zeros_like(largest), jnp.where(jnp.isneginf(largest), 0, largest)
+
+
+def _add_to_sum(state: tuple[jax.Array, jax.Array], one: jax.Array) -> tuple[jax.Array, jax.Array]:
+    total, shift = state
+    return total + jnp.exp(one - shift), shift
+
+
+def _log_of_sum(state: tuple[jax.Array, jax.Array]) -> jax.Array:
+    total, shift = state
+    return jnp.log(total) + shift
+
+
 def _insert(ascending: jax.Array, one: jax.Array) -> jax.Array:
     """Members in ascending order `[m, n, c]`, places not yet taken at infinity, with one more."""
     below = jnp.concatenate([jnp.full_like(one, -jnp.inf)[None], ascending[:-1]])
@@ -122,14 +138,14 @@ def _middle(ascending: jax.Array) -> jax.Array:
 
 
 _RUNNING: dict[Rule, _Running] = {
-    fusion.sum: _fold(jnp.logaddexp, -jnp.inf),
+    fusion.sum: _Running(_start_of_sum, _add_to_sum, _log_of_sum),
     fusion.product: _fold(jnp.add, 0.0),
     fusion.min: _fold(jnp.minimum, jnp.inf),
     fusion.max: _fold(jnp.maximum, -jnp.inf),
     fusion.median: _Running(lambda all_members: jnp.full_like(all_members, jnp.inf), _insert, _middle),
     fusion.vote: _Running(
-        start=lambda all_members: (jnp.zeros_like(all_members[0]), jnp.full_like(all_members[0], -jnp.inf)),
-        add=lambda state, one: (state[0] + fusion.votes(one), jnp.logaddexp(state[1], one)),
-        scores=lambda state: fusion.vote_scores(state[0], fusion.normalize(state[1])),
+        start=lambda all_members: (jnp.zeros_like(all_members[0]), _start_of_sum(all_members)),
+        add=lambda state, one: (state[0] + fusion.votes(one), _add_to_sum(state[1], one)),
+        scores=lambda state: fusion.vote_scores(state[0], fusion.normalize(_log_of_sum(state[1]))),
     ),
 }

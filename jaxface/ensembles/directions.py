@@ -27,7 +27,7 @@ class Directions(NamedTuple):
     """A basis that whitens S_w / n, and how far it can be trusted."""
 
     basis: jax.Array  # [k, r], W
-    rank: jax.Array  # int32 [], of S_w on the axes; the short cuts take it for granted
+    rank: jax.Array  # int32 [], of S_w on the axes; the short cuts count axes with a variance, or a ridge
     margin: jax.Array  # [], about the least of 1 - s^2; NaN when rounding left nothing of it
 
 
@@ -41,7 +41,7 @@ def by_cholesky(moments: ClassMoments, variances: jax.Array, axes: jax.Array, *,
     inverse = solve_triangular(jnp.linalg.cholesky(eye - a.T @ a), eye, lower=True)
     # The largest diagonal entry of (I - A'A)^-1 is at most its largest eigenvalue 1 / (1 - s^2), and not far below.
     margin = 1 / (inverse**2).sum(axis=0).max()
-    return Directions(scale[:, None] * inverse.T, _num_used(axes), margin)
+    return Directions(scale[:, None] * inverse.T, (scale > 0).sum(dtype=jnp.int32), margin)
 
 
 def by_means(
@@ -53,7 +53,7 @@ def by_means(
     svd = spectral.thin_svd(a)
     within = (1 - svd.values) * (1 + svd.values)
     basis = scale[:, None] * svd.right[:width].T * (within[:width] ** -0.5)[None, :]
-    return Directions(basis, _num_used(axes), within.min())
+    return Directions(basis, (scale > 0).sum(dtype=jnp.int32), within.min())
 
 
 def by_rows(

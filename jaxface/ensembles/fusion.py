@@ -1,7 +1,8 @@
 """Fusion rules: log posteriors of the members `[m, ..., c]` to one answer `[..., c]`.
 
-All but `vote` return `log P(c | x)`, normalised; where a rule leaves no class possible, all are equally so. A class
-is predicted by `predict`, the lowest label among equals. `weighted` has weights learnt on held-out images.
+All but `vote` return `log P(c | x)`, normalised; where a rule leaves no class possible, all are equally so, and NaN in
+one member is NaN in the answer. A class is predicted by `predict`, the lowest label among equals. `weighted` has
+weights learnt on held-out images.
 """
 
 import math
@@ -41,7 +42,8 @@ def median(log_posteriors: jax.Array) -> jax.Array:
     """`P` proportional to the median over t of P_t, the mean of the middle two when T is even."""
     m = log_posteriors.shape[0]
     ascending = jnp.sort(log_posteriors, axis=0)
-    return normalize(jnp.logaddexp(ascending[(m - 1) // 2], ascending[m // 2]))
+    middle = jnp.logaddexp(ascending[(m - 1) // 2], ascending[m // 2])
+    return normalize(jnp.where(jnp.isnan(ascending[-1]), jnp.nan, middle))  # sorted, NaN is the last
 
 
 def vote(log_posteriors: jax.Array) -> jax.Array:
@@ -54,6 +56,9 @@ def vote(log_posteriors: jax.Array) -> jax.Array:
 
 def weighted(log_posteriors: jax.Array, weights: ArrayLike) -> jax.Array:
     """`P = sum_t w_t P_t` with weights `[m]` that are at least 0 and sum to one."""
+    members = log_posteriors.shape[0]
+    checks.shapes(weights=(weights, str(members)))
+    checks.between("weights", weights, 0.0, jnp.inf, closed_high=False)
     shape = (-1,) + (1,) * (log_posteriors.ndim - 1)
     return normalize(logsumexp(log_posteriors, axis=0, b=jnp.reshape(weights, shape)))
 
@@ -64,10 +69,13 @@ def fit_weights(
     """Weights `[m]` that maximise the mean `log sum_t w_t P_t(label)` of held-out images, by EM from equal weights.
 
     The problem is concave, so the start does not matter, and every step ascends: `w_t` becomes the mean share of member
-    t in the posterior of the right class. Held-out people are enrolled first (`lda_member.enroll`).
+    t in the posterior of the right class. Images whose class every member calls impossible are left out. Held-out
+    people are enrolled first (`lda_member.enroll`).
     """
     sizes = checks.shapes(log_posteriors=(log_posteriors, "m n c"), labels=(labels, "n"))
     checks.floating(log_posteriors=log_posteriors)
+    checks.at_least("number of members", sizes["m"], 1)
+    checks.at_least("number of images", sizes["n"], 1)
     checks.dense_labels("labels", labels, sizes["c"])
     return _fit_weights(jnp.asarray(log_posteriors), jnp.asarray(labels), num_iters=num_iters, tol=tol)
 
@@ -76,15 +84,17 @@ def fit_weights(
 def _fit_weights(
     log_posteriors: jax.Array, labels: jax.Array, *, num_iters: int, tol: float
 ) -> tuple[jax.Array, FitInfo]:
-    m, n, _ = log_posteriors.shape
+    m = log_posteriors.shape[0]
     right = jnp.take_along_axis(log_posteriors, labels[None, :, None], axis=2)[:, :, 0]
     # An image that every member calls impossible says nothing about them.
-    right = jnp.where(jnp.isneginf(right).all(axis=0)[None, :], 0, right)
+    counts = ~jnp.isneginf(right).all(axis=0)
+    number = jnp.maximum(counts.sum(), 1)
 
     def update(log_weights: jax.Array) -> tuple[jax.Array, jax.Array]:
-        joint = log_weights[:, None] + right
+        joint = log_weights[:, None] + jnp.where(counts[None, :], right, 0)
         evidence = logsumexp(joint, axis=0)
-        return logsumexp(joint - evidence[None, :], axis=1) - math.log(n), evidence.mean()
+        shares = jnp.where(counts[None, :], joint - evidence[None, :], -jnp.inf)
+        return logsumexp(shares, axis=1) - jnp.log(number), jnp.where(counts, evidence, 0).sum() / number
 
     log_weights, trace = loops.iterate(update, jnp.full(m, -math.log(m), right.dtype), num_iters=num_iters, tol=tol)
     info = fitinfo.closed_form(dtype=right.dtype, status=trace.status, objective=trace.objective)
@@ -108,5 +118,5 @@ def vote_scores(count: jax.Array, fused: jax.Array) -> jax.Array:
 
 def normalize(log_p: jax.Array) -> jax.Array:
     """`log P` with `sum_c P_c = 1` over the last axis; uniform where every class is impossible."""
-    possible = jnp.isfinite(log_p).any(axis=-1, keepdims=True)
+    possible = (~jnp.isneginf(log_p)).any(axis=-1, keepdims=True)
     return jax.nn.log_softmax(jnp.where(possible, log_p, 0), axis=-1)

@@ -11,20 +11,21 @@ _LEAST_VARIANCE = 1e-6
 
 
 def samples(y: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, num_classes: int, ridge: ArrayLike) -> None:
-    """Finite coordinates, dense labels with an image of every class, axes that exist, a ridge that is none or more."""
+    """What `images` asks, two classes, an axis at least, and a ridge that is one number, none or more."""
+    checks.at_least("num_classes", num_classes, 2, "discrimination needs two classes")
+    checks.at_least("number of axes", np.shape(axes)[1], 1)
+    checks.shapes(ridge=(ridge, ""))
+    checks.between("ridge", ridge, 0.0, np.inf, closed_high=False)
+    images(y, labels, axes, num_classes=num_classes)
+
+
+def images(y: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, num_classes: int) -> None:
+    """Finite coordinates, dense labels with an image of every class, and axes that exist."""
     checks.floating(y=y)
     checks.finite(y=y)
-    checks.at_least("num_classes", num_classes, 2, "discrimination needs two classes")
     checks.dense_labels("labels", labels, num_classes)
     checks.between("axes", axes, -1, np.shape(y)[1] - 1)
-    checks.between("ridge", ridge, 0.0, np.inf, closed_high=False)
-    if checks.is_concrete(labels):
-        counts = np.bincount(np.asarray(labels), minlength=num_classes)
-        if not counts.all():
-            raise ValueError(
-                f"labels must hold an image of every class, for each needs a centre; class {int(counts.argmin())} has "
-                "none. Make them dense with jaxface.data.groups.dense."
-            )
+    checks.every_label("labels", labels, num_classes)  # each needs a centre
 
 
 def width(num_components: int | None, *, num_axes: int, num_classes: int) -> int:
@@ -65,8 +66,11 @@ def freedom(axes: ArrayLike, num_samples: int, num_classes: int, *, ridge: Array
         )
 
 
-def bags(weights: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, ridge: ArrayLike) -> None:
-    """Weights of at least 0, two people in every bag, and at most its images less its people as axes without ridge."""
+def bags(weights: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, ridge: ArrayLike, unbiased: bool) -> None:
+    """Weights of at least 0, two people in every bag, and at most its images less its people as axes without ridge.
+
+    S_w has as many degrees of freedom as a bag has images, each as often as it is seen, less its people.
+    """
     if not (checks.is_concrete(weights) and checks.is_concrete(labels)):
         return
     checks.between("weights", weights, 0.0, np.inf, closed_high=False)
@@ -75,6 +79,13 @@ def bags(weights: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, ridge: Array
     fewest = int(people.argmin())
     if people[fewest] < 2:
         raise ValueError(f"weights must leave two people in every bag; bag {fewest} has {people[fewest]}.")
+    seen = np.asarray(weights, np.float64).sum(axis=1)
+    least = int((seen - people).argmin())
+    if checks.is_concrete(unbiased) and unbiased and seen[least] <= people[least]:
+        raise ValueError(
+            f"weights say how often a bag holds each image; bag {least} holds {seen[least]:g} images of "
+            f"{people[least]} people, which leaves nothing to estimate S_w from. Scale them up, or unbiased=False."
+        )
     if not _may_be_singular(axes, ridge):
         return
     spare = present.sum(axis=1) - people - _num_used(axes)

@@ -76,7 +76,7 @@ def fit_bags(
     """
     sizes = checks.shapes(y=(y, "n p"), labels=(labels, "n"), axes=(axes, "m k"), weights=(weights, "m n"))
     lda_checks.samples(y, labels, axes, num_classes=num_classes, ridge=ridge)
-    lda_checks.bags(weights, labels, axes, ridge=ridge)
+    lda_checks.bags(weights, labels, axes, ridge=ridge, unbiased=unbiased)
     width = lda_checks.width(num_components, num_axes=sizes["k"], num_classes=num_classes)
     return _fit_bags(
         jnp.asarray(y), jnp.asarray(labels), jnp.asarray(axes), jnp.asarray(weights), ridge, kept, unbiased,
@@ -92,16 +92,19 @@ def transform(member: LdaMember, y: jax.Array) -> jax.Array:
 def enroll(members: LdaMember, y: ArrayLike, labels: ArrayLike, *, num_classes: int) -> LdaMember:
     """The committee with the centres of other people, from images y `[n, p]` in the same principal coordinates."""
     checks.shapes(y=(y, "n p"), labels=(labels, "n"))
-    checks.floating(y=y)
-    checks.dense_labels("labels", labels, num_classes)
+    lda_checks.images(y, labels, members.axes, num_classes=num_classes)
     means = posteriors.class_centers(jnp.asarray(y), jnp.asarray(labels), num_classes=num_classes)
     return _with_centers(members.axes, members.basis, means)
 
 
 def gaussian(member: LdaMember, y: jax.Array) -> jax.Array:
     """`log softmax_c(-|z - m_c|^2 / 2)` `[n, c]` of rows y `[n, p]`."""
-    # |z|^2 is common to all classes, and W m_c costs less than W'y.
-    return posteriors.linear(y[:, member.axes], member.basis @ member.centers.T, (member.centers**2).sum(axis=1) / 2)
+    # |z|^2 is common to all classes, and W m_c costs less than W'y. About the mean of the centres: far from the origin
+    # the squares of centres differ by less than their rounding.
+    shift = member.centers.mean(axis=0)
+    centers = member.centers - shift[None, :]
+    offsets = (centers**2).sum(axis=1) / 2 + centers @ shift
+    return posteriors.linear(y[:, member.axes], member.basis @ centers.T, offsets)
 
 
 def cosine(member: LdaMember, y: jax.Array) -> jax.Array:
@@ -181,6 +184,7 @@ def _finish(
         basis = jnp.where(behind[:, None, :], 0, basis)
     full = found.rank >= (axes >= 0).sum(axis=1)
     status = jnp.where(full, int(Status.OK), int(Status.RANK_DEFICIENT))
+    status = jnp.where(jnp.isfinite(basis).all(axis=(1, 2)), status, int(Status.NON_FINITE))
     info = partial(fitinfo.closed_form, dtype=basis.dtype, jitter=ridge)
     return _with_centers(axes, basis, means), jax.vmap(lambda s, r: info(status=s, rank=r))(status, found.rank)
 

@@ -60,6 +60,7 @@ def log_posteriors(members: Any, x: ArrayLike, *, posterior: Posterior, block_si
 def fused(members: Any, x: ArrayLike, *, posterior: Posterior, rule: Rule, block_size: int = 256) -> jax.Array:
     """`rule(log_posteriors)` `[n, c]` with `block_size` rows of x `[n, d]` at a time: nothing of size m n c is kept."""
     n = checks.shapes(x=(x, "n d"))["n"]
+    checks.at_least("number of rows", n, 1)
 
     def of_rows(rows: jax.Array) -> jax.Array:
         return rule(log_posteriors(members, rows, posterior=posterior, block_size=None))

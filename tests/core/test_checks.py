@@ -15,7 +15,7 @@ def test_shapes_return_the_named_sizes():
     ("arguments", "message"),
     [
         ({"x": (np.zeros(3), "n d")}, r"x must have shape \[n, d\]; got shape \(3,\)\."),
-        ({"x": (np.zeros((3, 2)), "n 3")}, r"x must have shape \[n, 3\] with 3 = 3; got shape \(3, 2\)"),
+        ({"x": (np.zeros((3, 2)), "n 3")}, r"x must have shape \[n, 3\]; got shape \(3, 2\)"),
         ({"x": (np.zeros((3, 2)), "d d")}, r"x must have shape \[d, d\] with d = 3; got shape \(3, 2\)"),
         (
             {"x": (np.zeros((3, 2)), "n d"), "labels": (np.zeros(4), "n")},

@@ -176,6 +176,7 @@ EXEMPT: list = [
     sampling.class_rows,  # on the host: the labels give the shape
     sampling.check_subspace,  # checks concrete values and returns nothing
     lda_checks.samples,
+    lda_checks.images,
     lda_checks.width,
     lda_checks.principal,
     lda_checks.freedom,

@@ -107,6 +107,18 @@ def test_growth_with_weights(rng):
     assert_close(found.accuracy, np.array(expected))
 
 
+def test_growth_settles_ties_as_the_rule_does():
+    """Members that are permutations of one another: their sums tie exactly, and 0-1 accuracy hangs on it."""
+    base = np.log(np.array([0.37, 0.21, 0.42], np.float32))
+    shifted = np.stack([np.roll(base, shift) for shift in (0, 1, 2, 0, 2, 1, 1, 0, 2)])[:, None]
+    log_p = np.concatenate([shifted, shifted[::-1]], axis=1)
+    for name, rule in RULES.items():
+        for label in range(3):
+            labels = np.full(2, label, np.int32)
+            expected = (fusion.predict(rule(log_p)) == labels).mean()
+            assert float(growth(log_p, labels, rule=rule).accuracy[-1]) == float(expected), (name, label)
+
+
 def test_impossible_classes_stay_finite():
     with np.errstate(divide="ignore"):
         log_p = np.log(np.array([[[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]], [[0.0, 0.5, 0.5]]]))

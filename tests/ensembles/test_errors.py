@@ -8,6 +8,7 @@ import pytest
 from jaxface.ensembles import (
     choose,
     diagnose,
+    fused,
     fusion,
     growth,
     lda_member,
@@ -78,7 +79,7 @@ CASES = {
     "one class": (lambda: fit(num_classes=1), r"num_classes must be at least 2 \(discrimination needs two classes\)"),
     "a class without images": (
         lambda: fit(num_classes=7),
-        "labels must hold an image of every class, for each needs a centre; class 6 has none",
+        r"labels must use every id in \[0, 7\); got 6 of them, 6 is missing",
     ),
     "labels that are not dense": (
         lambda: fit(labels=LABELS + 1),
@@ -95,6 +96,8 @@ CASES = {
         r"num_components must be at most 5 \(the rank of the between-class scatter\); got 6",
     ),
     "no directions": (lambda: fit(num_components=0), "num_components must be at least 1; got 0"),
+    "a member without axes": (lambda: fit(axes=AXES[:, :0]), "number of axes must be at least 1; got 0"),
+    "a ridge a member": (lambda: fit(ridge=np.ones(2)), r"ridge must have shape \[\]; got shape \(2,\)"),
     "a negative ridge": (lambda: fit(ridge=-1.0), r"ridge must lie in \[0, inf\); got -1.0"),
     "no members in flight": (lambda: fit(block_size=0), "block_size must be at least 1; got 0"),
     "a bag of one person": (
@@ -106,6 +109,10 @@ CASES = {
         r"axes must not outnumber the different images of a bag less its people.*bag 0 has 9 images of 6 people for 5 ",
     ),
     "negative weights": (lambda: fit_bags(-UNIT), r"weights must lie in \[0, inf\); got 54 values outside"),
+    "weights that leave no degree of freedom": (
+        lambda: fit_bags(UNIT * 0.2),
+        r"bag 0 holds 5.4 images of 6 people, which leaves nothing to estimate S_w from. Scale them up, or unb",
+    ),
     "no members": (
         lambda: subspaces(num_members=0),
         r"num_members must be at least 1 \(a committee has members\); got 0",
@@ -201,6 +208,22 @@ CASES = {
         lambda: fusion.fit_weights(LOGS, np.full(3, 4, np.int32), num_iters=1),
         r"labels must be in \[0, 4\)",
     ),
+    "weights of no images": (
+        lambda: fusion.fit_weights(LOGS[:, :0], np.zeros(0, np.int32), num_iters=1),
+        "number of images must be at least 1; got 0",
+    ),
+    "weights of no members": (
+        lambda: fusion.fit_weights(LOGS[:0], np.zeros(3, np.int32), num_iters=1),
+        "number of members must be at least 1; got 0",
+    ),
+    "weights of other members": (
+        lambda: fusion.weighted(LOGS, np.full(3, 1 / 3)),
+        r"weights must have shape \[2\]; got shape \(3,\)",
+    ),
+    "a negative weight of a member": (
+        lambda: fusion.weighted(LOGS, np.array([1.5, -0.5])),
+        r"weights must lie in \[0, inf\); got 1 values outside, the first -0.5",
+    ),
     "weights without iterations": (
         lambda: fusion.fit_weights(LOGS, np.zeros(3, np.int32), num_iters=0),
         "num_iters must be at least 1; got 0",
@@ -230,6 +253,22 @@ CASES = {
     "pairs that do not pair": (
         lambda: score_pairs(fit()[0], Y, Y[1:], score=pair_scores.cosine),
         r"second must have shape \[p, d\] with p = 27; got shape \(26, 26\)",
+    ),
+    "nobody to recognise": (
+        lambda: fused(fit()[0], Y[:0], posterior=lda_member.gaussian, rule=fusion.sum),
+        "number of rows must be at least 1; got 0",
+    ),
+    "enrolment without a picture of somebody": (
+        lambda: lda_member.enroll(fit()[0], Y, LABELS, num_classes=7),
+        r"labels must use every id in \[0, 7\); got 6 of them, 6 is missing",
+    ),
+    "enrolment with NaN": (
+        lambda: lda_member.enroll(fit()[0], Y * np.nan, LABELS, num_classes=6),
+        "y must be finite",
+    ),
+    "enrolment in other coordinates": (
+        lambda: lda_member.enroll(fit()[0], Y[:, :3], LABELS, num_classes=6),
+        r"axes must lie in \[-1, 2\]",
     ),
     "enrolment with integers": (
         lambda: lda_member.enroll(fit()[0], Y.astype(int), LABELS, num_classes=6),

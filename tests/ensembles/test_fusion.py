@@ -93,6 +93,16 @@ def test_no_class_is_left():
     assert int(fusion.predict(fusion.product(nothing))[0]) == 0
 
 
+@pytest.mark.parametrize("name", RULES)
+def test_nan_in_one_member_is_nan_in_the_answer(name):
+    """Of the image it stands at and of no other; no rule may call that image's classes equal."""
+    log_p = np.log(np.full((5, 2, 3), 1 / 3))
+    log_p[4, 0, 1] = np.nan
+    found = np.asarray(RULES[name](jnp.asarray(log_p)))
+    assert np.isnan(found[0]).any()
+    assert np.isfinite(found[1]).all()
+
+
 def test_a_product_of_four_hundred_members_does_not_underflow():
     log_p = jnp.tile(jnp.log(jnp.array([[0.2, 0.3, 0.5]], jnp.float32)), (400, 1))[:, None]
     assert np.isfinite(fusion.product(log_p)).all()
@@ -166,6 +176,9 @@ def test_an_image_that_nobody_recognises_weighs_nothing():
     weights, info = fusion.fit_weights(both, np.array([0, 2], np.int32), num_iters=400)
     assert np.isfinite(info.objective).all()
     np.testing.assert_allclose(weights, known, atol=1e-3)
+    assert_close(info.objective[0], np.log(0.55))  # the mean over the image that counts, at equal weights
+    weights, info = fusion.fit_weights(both[:, 1:], np.array([2], np.int32), num_iters=3)  # no image counts
+    assert np.isfinite(info.objective).all()
 
 
 def test_rules_take_any_axes_between(rng):

@@ -171,6 +171,38 @@ def test_a_singular_scatter_is_a_status_with_a_remedy(rng):
     assert int(info.status[0]) == Status.OK
 
 
+def test_an_axis_without_variance_is_no_rank(rng):
+    """Columns of zeros are uncorrelated with everything and pass for principal axes."""
+    y, labels, _ = draws.coordinates(rng)
+    y[:, 3] = 0
+    for num_components in (None, 2):
+        axes = np.arange(5, dtype=np.int32)[None]
+        found, info = lda_member.fit(y, labels, axes, num_classes=C, num_components=num_components)
+        assert int(info.rank[0]) == 4
+        assert int(info.status[0]) == Status.RANK_DEFICIENT
+        assert not np.asarray(found.basis)[0, 3].any()
+
+
+def test_nan_inside_jit_is_a_status(rng):
+    y, labels, _ = draws.coordinates(rng)
+    axes = draws.random_axes(rng, 2, 5, y.shape[1])
+    fit = jax.jit(functools.partial(lda_member.fit, num_classes=C, ridge=0.1))
+    _, info = fit(np.where(np.arange(len(y))[:, None] == 1, np.nan, y), labels, axes)
+    np.testing.assert_array_equal(info.status, [Status.NON_FINITE] * 2)
+
+
+def test_float32_far_from_the_origin(rng):
+    """Enrolled people may all lie on one side: in float32 the square of 300 is off by 1e-2."""
+    basis, centers = rng.normal(size=(4, 3)), 300 + rng.normal(size=(C, 3))
+    probes = np.linalg.lstsq(basis.T, (300 + rng.normal(size=(9, 3))).T, rcond=None)[0].T
+    whole = lda_member.LdaMember(axes=np.arange(4, dtype=np.int32), basis=basis, centers=centers)
+    single = lda_member.LdaMember(axes=whole.axes, basis=np.float32(basis), centers=np.float32(centers))
+    expected = reference.log_posteriors(probes @ basis, centers, similarity="gaussian")
+    assert_close(lda_member.gaussian(whole, probes), expected, factor=1e4)
+    found = lda_member.gaussian(single, jnp.asarray(probes, jnp.float32))
+    np.testing.assert_allclose(found, expected, atol=3e-3)
+
+
 @pytest.mark.parametrize("num_components", [None, 4])
 def test_float32_near_the_limit_takes_the_factor(num_components, rng):
     """At |J| = N - C a direction has 1 - s^2 of 1e-4 and less, which is a difference of two float32 numbers."""

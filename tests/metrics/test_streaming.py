@@ -125,7 +125,7 @@ def test_what_streaming_refuses():
         streaming.count([0.0], [True], [0.0, np.inf])
     with pytest.raises(ValueError, match="scores must not be NaN"):
         streaming.count([np.nan], [True], EDGES)
-    with pytest.raises(ValueError, match=r"genuine must have shape \[5\] with 5 = 5; got shape \(4,\)"):
+    with pytest.raises(ValueError, match=r"genuine must have shape \[5\]; got shape \(4,\)"):
         streaming.roc(EDGES, [1, 0, 0, 0], [1, 0, 0, 0, 0])
     with pytest.raises(ValueError, match="impostor must be non-negative integer counts with a sum above 0"):
         streaming.roc(EDGES, [1, 0, 0, 0, 0], [0, 0, 0, 0, 0])
