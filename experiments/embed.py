@@ -45,11 +45,20 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         raise ValueError("--config.data.root is missing: name a folder that holds one folder of photos a person.")
     networks = load_networks(config.min_score)
     listing = folders.scan(config.data.root, min_people=1)
-    arrays = workdir.stage("embed", lambda: embedded(networks, listing, config.max_side))
-    found = arrays["found"]
-    if not found.any():
-        raise ValueError(f"no photo below {config.data.root} shows a face with a score of {config.min_score} or more.")
     files = np.asarray(listing.files)
+
+    def work() -> dict[str, np.ndarray]:
+        arrays = embedded(networks, listing, config.max_side)
+        if not arrays["found"].any():
+            raise ValueError(
+                f"no photo below {config.data.root} shows a face with a score of {config.min_score} or more."
+            )
+        return arrays | {"files": files}
+
+    arrays = workdir.stage("embed", work)
+    found = arrays["found"]
+    if not np.array_equal(arrays["files"], files):
+        raise ValueError(f"the photos below {config.data.root} changed since this run began. Choose another --workdir.")
     labels = np.asarray([str(listing.names[k]) for k in listing.ids])
     workdir.write_arrays(
         "embeddings.npz", {"features": arrays["features"][found], "labels": labels[found], "files": files[found]}

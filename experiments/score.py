@@ -62,11 +62,11 @@ def _verify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, 
         trial.is_same, strict=True,
     )  # fmt: skip
     _write_csv(workdir, ("a", "b", "llr", "probability", "same_person", "truth"), rows)
-    curve = verification.roc(scores, trial.is_same)
+    both_kinds = trial.is_same.any() and not trial.is_same.all()
     results = {
         "pairs": len(scores),
-        "EER": verification.eer(curve),
-        "Cllr": calibration_metrics.cllr(scores, trial.is_same),
+        "EER": verification.eer(verification.roc(scores, trial.is_same)) if both_kinds else None,
+        "Cllr": calibration_metrics.cllr(scores, trial.is_same) if both_kinds else None,
         "accuracy at the threshold": float((accepted == trial.is_same).mean()),
         "threshold": threshold,
     }
@@ -115,7 +115,7 @@ def _identify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str
         "people enrolled": people,
         "probes whose folder names an enrolled person": int(known.sum()),
         "identification rate of these": float(right[known].mean()) if known.any() else None,
-        "called unknown": names.count("unknown"),
+        "called unknown": int((top < threshold).sum()),
         "threshold": threshold,
     }
     rows: list[tuple[Cell, ...]] = [

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxface.core import checks, loops, prng
-from jaxface.core.fitinfo import FitInfo
+from jaxface.core import checks, fitinfo, loops, prng
+from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import member, params
-from jaxface.linalg import distances
+from jaxface.linalg import distances, scatter
 
 
 @params
@@ -25,6 +25,14 @@ class Assignment(NamedTuple):
 
     labels: jax.Array  # int32 [n]
     squared: jax.Array  # [n], squared distance to it
+
+
+class _Ended(NamedTuple):
+    """What an iteration came to."""
+
+    clusters: KMeans
+    info: FitInfo
+    inertia: jax.Array  # [], of these clusters; the trace ends one step before
 
 
 Init = Callable[..., KMeans]
@@ -74,7 +82,9 @@ def update(clusters: KMeans, x: jax.Array) -> tuple[KMeans, jax.Array, jax.Array
     x = jnp.asarray(x)
     labels, squared = assign(clusters, x)
     count = jax.ops.segment_sum(jnp.ones_like(squared), labels, k)
-    mean = jax.ops.segment_sum(x, labels, k) / jnp.maximum(count, 1)[:, None]
+    # How far the mean lies from the old centre: far from the origin the sums themselves would lose their digits.
+    move = jax.ops.segment_sum(x - clusters.centers[labels], labels, k) / jnp.maximum(count, 1)[:, None]
+    mean = clusters.centers + move
     empty = count == 0
     _, farthest = jax.lax.top_k(squared, k)
     turn = jnp.clip(jnp.cumsum(empty) - 1, 0, k - 1)
@@ -83,10 +93,14 @@ def update(clusters: KMeans, x: jax.Array) -> tuple[KMeans, jax.Array, jax.Array
 
 
 def fit(x: jax.Array, init: KMeans, *, num_iters: int, tol: float = 0.0) -> tuple[KMeans, FitInfo]:
-    """Lloyd's iteration on x `[n, d]` from `init`; the objective trace is the inertia of each assignment."""
-    x = _checked(x, init.centers.shape[0])
+    """Lloyd's iteration on x `[n, d]` from `init`; the objective trace is the inertia of each assignment.
+
+    A cluster without samples moves to one far from its centre and counts as replaced; where the result leaves one
+    without samples, as with fewer different samples than clusters, the status is EMPTY_COMPONENT.
+    """
     checks.shapes(x=(x, "n d"), centers=(init.centers, "k d"))
-    return _fit(x, init, num_iters=num_iters, tol=tol)
+    x = _checked(x, init.centers.shape[0])
+    return _fit(x, KMeans(centers=jnp.asarray(init.centers, x.dtype)), num_iters=num_iters, tol=tol)
 
 
 def fit_restarts(
@@ -101,6 +115,7 @@ def fit_restarts(
 ) -> tuple[KMeans, FitInfo]:
     """The restart of lowest final inertia out of `num_restarts`, the first among equals, in one vmapped call."""
     x = _checked(x, num_clusters)
+    checks.at_least("num_restarts", num_restarts, 1)
     keys = prng.member_keys(key, num_restarts)
     return _fit_restarts(keys, x, init=init, num_clusters=num_clusters, num_iters=num_iters, tol=tol)
 
@@ -114,18 +129,24 @@ def _checked(x: jax.Array, num_clusters: int) -> jax.Array:
     return jnp.asarray(x)
 
 
-def _iterate(x: jax.Array, init: KMeans, num_iters: int, tol: float) -> tuple[KMeans, FitInfo]:
+def _iterate(x: jax.Array, init: KMeans, num_iters: int, tol: float) -> _Ended:
     def step(state: tuple[KMeans, jax.Array]) -> tuple[tuple[KMeans, jax.Array], jax.Array]:
         clusters, replaced = state
         clusters, inertia, empty = update(clusters, x)
         return (clusters, replaced + empty), inertia
 
     (clusters, replaced), trace = loops.iterate(step, (init, jnp.zeros((), jnp.int32)), num_iters=num_iters, tol=tol)
-    no_rank = jnp.asarray(-1, jnp.int32)
-    return clusters, FitInfo(*trace, rank=no_rank, jitter=jnp.zeros((), x.dtype), num_replaced=replaced)
+    labels, squared = assign(clusters, x)
+    used = jax.ops.segment_max(jnp.ones_like(labels), labels, clusters.centers.shape[0]) > 0
+    status = jnp.where(used.all(), int(Status.OK), int(Status.EMPTY_COMPONENT))
+    info = fitinfo.closed_form(dtype=x.dtype, status=fitinfo.worst(trace.status, status), objective=trace.objective)
+    return _Ended(clusters, info._replace(num_iters=trace.num_iters, num_replaced=replaced), squared.sum())
 
 
-_fit = jax.jit(_iterate, static_argnames=("num_iters", "tol"))
+@partial(jax.jit, static_argnames=("num_iters", "tol"))
+def _fit(x: jax.Array, init: KMeans, *, num_iters: int, tol: float) -> tuple[KMeans, FitInfo]:
+    ended = _iterate(x, init, num_iters, tol)
+    return ended.clusters, ended.info
 
 
 @partial(jax.jit, static_argnames=("init", "num_clusters", "num_iters", "tol"))
@@ -133,8 +154,7 @@ def _fit_restarts(
     keys: jax.Array, x: jax.Array, *, init: Init, num_clusters: int, num_iters: int, tol: float
 ) -> tuple[KMeans, FitInfo]:
     starts = jax.vmap(lambda key: init(key, x, num_clusters=num_clusters))(keys)
-    fitted, infos = jax.vmap(lambda start: _iterate(x, start, num_iters, tol))(starts)
-    inertia = jax.vmap(lambda clusters: assign(clusters, x).squared.sum())(fitted)
+    ended = jax.vmap(lambda start: _iterate(x, start, num_iters, tol))(starts)
     # Restarts that end in one partition differ by rounding; the first of them is taken, so rounding decides nothing.
-    rounding = x.shape[0] * float(jnp.finfo(x.dtype).eps)
-    return member((fitted, infos), jnp.argmax(inertia <= inertia.min() * (1 + rounding)))
+    rounding = 32 * float(jnp.finfo(x.dtype).eps) * (scatter.total_factor(x) ** 2).sum()
+    return member((ended.clusters, ended.info), jnp.argmax(ended.inertia <= ended.inertia.min() + rounding))

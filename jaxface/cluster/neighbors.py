@@ -1,13 +1,21 @@
-"""Exact nearest neighbours: one GEMM a block of probes, so the memory is bounded by the block and not by q x g."""
+"""Exact nearest neighbours: one GEMM a block of probes, so the memory is bounded by the block and not by q x g.
+
+Distances of the product decide who may be among the nearest, and true differences decide who is. Rows far from the
+origin, or one that is, leave the product without digits: probes for which its error bound does not settle the matter
+are compared with every row.
+"""
 
 from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
 from jaxface.linalg import distances
+
+_SPARE = 4  # candidates beyond the number asked for
 
 
 class Neighbors(NamedTuple):
@@ -17,7 +25,7 @@ class Neighbors(NamedTuple):
     squared: jax.Array  # [q, k], squared distances
 
 
-def nearest(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int, block_size: int = 1024) -> Neighbors:
+def nearest(gallery: ArrayLike, probes: ArrayLike, *, num_neighbors: int, block_size: int = 1024) -> Neighbors:
     """The `num_neighbors` rows of gallery `[g, d]` nearest to each probe `[q, d]` in Euclidean distance."""
     sizes = checks.shapes(gallery=(gallery, "g d"), probes=(probes, "q d"))
     checks.floating(gallery=gallery, probes=probes)
@@ -25,12 +33,13 @@ def nearest(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int, block_
     checks.at_least("num_neighbors", num_neighbors, 1)
     checks.at_most("num_neighbors", num_neighbors, sizes["g"], "the gallery's size")
     checks.at_least("block_size", block_size, 1)
-    return _nearest(gallery, probes, num_neighbors=num_neighbors, block_size=block_size)
+    return _nearest(jnp.asarray(gallery), jnp.asarray(probes), num_neighbors=num_neighbors, block_size=block_size)
 
 
-def classify(gallery: jax.Array, labels: jax.Array, probes: jax.Array, *, block_size: int = 1024) -> jax.Array:
+def classify(gallery: ArrayLike, labels: ArrayLike, probes: ArrayLike, *, block_size: int = 1024) -> jax.Array:
     """Label `[q]` of the nearest gallery row of each probe."""
     checks.shapes(gallery=(gallery, "g d"), labels=(labels, "g"))
+    checks.fits_int32("labels", labels)
     found = nearest(gallery, probes, num_neighbors=1, block_size=block_size)
     return jnp.asarray(labels)[found.indices[:, 0]]
 
@@ -38,15 +47,50 @@ def classify(gallery: jax.Array, labels: jax.Array, probes: jax.Array, *, block_
 @partial(jax.jit, static_argnames=("num_neighbors", "block_size"))
 def _nearest(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int, block_size: int) -> Neighbors:
     def of_block(rows: jax.Array) -> Neighbors:
-        squared = distances.squared_distance_matrix(rows, gallery)
-        if num_neighbors == 1:
-            index = distances.first_min(squared)
-            return Neighbors(index[:, None], squared.min(axis=1, keepdims=True))
-        negative, index = jax.lax.top_k(-squared, num_neighbors)
-        return Neighbors(index.astype(jnp.int32), -negative)
+        indices = _indices(*jax.lax.stop_gradient((gallery, rows)), num_neighbors=num_neighbors)
+        return Neighbors(indices, _squared(gallery, rows, indices))
 
     q = probes.shape[0]
     if q <= block_size:
         return of_block(probes)
     mapped = jax.lax.map(of_block, blocks.split(probes, block_size))
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:q], mapped)
+
+
+def _indices(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int) -> jax.Array:
+    """The nearest rows `[q, k]`, from candidates where they are sure to hold them."""
+    width = min(gallery.shape[0], num_neighbors + _SPARE)
+    estimates = distances.squared_distance_matrix(probes, gallery)
+    negative, candidates = jax.lax.top_k(-estimates, width)
+    candidates = jnp.sort(candidates, axis=1)  # ties go to the lowest index
+    squared = _squared(gallery, probes, candidates)
+    nearest, order = jax.lax.top_k(-squared, num_neighbors)
+    indices = jnp.take_along_axis(candidates, order, axis=1).astype(jnp.int32)
+    if width == gallery.shape[0]:
+        return indices
+    # Nobody who was left out is nearer than the farthest candidate, but for what rounding may have done to both.
+    # Minima, for XLA sorts whole rows where a column of a top_k is taken.
+    unsettled = -nearest.min(axis=1) >= -negative.min(axis=1) - 2 * _error(gallery, probes)
+
+    def compare(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        indices, unsettled = state
+        probe = jnp.argmax(unsettled)
+        negative = -((gallery - probes[probe][None, :]) ** 2).sum(axis=1)
+        found = jax.lax.top_k(negative, num_neighbors)[1].astype(jnp.int32)
+        return indices.at[probe].set(found), unsettled.at[probe].set(False)
+
+    return jax.lax.while_loop(lambda state: state[1].any(), compare, (indices, unsettled))[0]
+
+
+def _squared(gallery: jax.Array, probes: jax.Array, indices: jax.Array) -> jax.Array:
+    """Squared distances `[q, k]` of probes and rows of the gallery, by their differences; one `[q, d]` at a time."""
+    columns = jax.lax.map(lambda rows: ((probes - gallery[rows]) ** 2).sum(axis=1), indices.T)
+    return columns.T
+
+
+def _error(gallery: jax.Array, probes: jax.Array) -> jax.Array:
+    """How far rounding may take squared distances `[q]` that are made of products: d roundings of the squares."""
+    center = gallery.mean(axis=0)[None, :]
+    largest = ((gallery - center) ** 2).sum(axis=1).max()
+    own = ((probes - center) ** 2).sum(axis=1)
+    return (gallery.shape[1] + 8) * float(jnp.finfo(probes.dtype).eps) * (own + largest)

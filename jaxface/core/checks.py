@@ -102,6 +102,18 @@ def dense_labels(name: str, labels: Any, num: int, *, padding: bool = False) -> 
         )
 
 
+def fits_int32(name: str, labels: Any) -> None:
+    """Checks integers that survive on a device: without x64 it keeps their lower 32 bits and says nothing."""
+    remedy = "Turn names and large ids into integers with jaxface.data.groups.dense."
+    dtype = _dtype(name, labels, remedy)
+    if not jax.numpy.issubdtype(dtype, jax.numpy.integer):
+        raise ValueError(f"{name} must be integers; got dtype {dtype}. {remedy}")
+    if is_concrete(labels) and np.size(labels):
+        low, high, held = int(np.min(labels)), int(np.max(labels)), np.iinfo(np.int32)
+        if low < held.min or high > held.max:
+            raise ValueError(f"{name} must fit into 32 bits; got values from {low} to {high}. {remedy}")
+
+
 def every_label(name: str, labels: Any, num: int) -> None:
     """Checks that each of [0, num) occurs among labels that `dense_labels` has seen."""
     if not is_concrete(labels):

@@ -28,8 +28,8 @@ _SCORES_A_CALL = 2**30
 class ScoreCounts(NamedTuple):
     """Histogram of genuine and impostor scores.
 
-    Bin i (1..b) holds `edges[i - 1] <= score < edges[i]`; bin 0 lies below all edges and bin b + 1 at or above the
-    last. Counts of disjoint sets of pairs with the same edges add.
+    Bin i (1..b) holds `edges[i - 1] <= score < edges[i]`, up to rounding at an edge; bin 0 lies below all edges and bin
+    b + 1 at or above the last. Counts of disjoint sets of pairs with the same edges add.
     """
 
     edges: np.ndarray  # [b + 1]
@@ -96,7 +96,7 @@ def merge(a: ScoreCounts, b: ScoreCounts) -> ScoreCounts:
 
 
 def _check(x: Any, ids: Any, x_name: str, ids_name: str, num_bins: int, tile: int) -> None:
-    checks.shapes(**{x_name: (x, "n d"), ids_name: (ids, "n")})
+    checks.at_least(f"rows of {x_name}", checks.shapes(**{x_name: (x, "n d"), ids_name: (ids, "n")})["n"], 1)
     checks.finite(**{x_name: x})
     checks.at_least("num_bins", num_bins, 1)
     checks.at_least("tile", tile, 1)
@@ -127,17 +127,23 @@ def _count(
 ) -> ScoreCounts:
     arrays = (params, left.x, left.ids, right.x, right.ids)
     i, j = pairs.T
+    touching = (left.first[i] <= right.last[j]) & (right.first[j] <= left.last[i])
+    # Each row is in a tile that is looked at, for one that makes NaN makes it with everybody: with itself in a tile on
+    # the diagonal, unless it is alone in the last.
+    elsewhere = (i == 0) & (j == j.max()) if once else (i == 0) | (j == 0)
+    low, high, is_number = _genuine_range(score, *arrays, pairs[touching | elsewhere], tile=tile, once=once)
+    if not is_number:
+        raise ValueError("score must give numbers; some scores are NaN, as a cosine of a row of zeros is.")
     if span is None:
-        touching = (left.first[i] <= right.last[j]) & (right.first[j] <= left.last[i])
-        low, high = map(float, _genuine_range(score, *arrays, pairs[touching], tile=tile, once=once))
+        low, high = float(low), float(high)
         if not low <= high:
             raise ValueError(
                 "no genuine pair: every identity has one row only, so there is no range of genuine scores."
             )
         # The largest genuine score falls into the last bin, not beyond it.
         span = (low, high + max(high - low, abs(high), 1e-30) * 1e-6)
-    if not span[0] < span[1]:
-        raise ValueError(f"span must be increasing; got {span}.")
+    if not (span[0] < span[1] and np.isfinite(span).all()):
+        raise ValueError(f"span must be finite and increasing; got {span}. Scores that are infinite need a span.")
     total = np.zeros((2, num_bins + 2), np.int64)
     edges = jnp.asarray(span)
     x64 = bool(jax.config.read("jax_enable_x64"))
@@ -161,12 +167,18 @@ def _tile(x: jax.Array, index: jax.Array, tile: int) -> jax.Array:
     return jax.lax.dynamic_slice_in_dim(x, index * tile, tile)
 
 
+def _scores(score: Score, params: Any, left: jax.Array, right: jax.Array, pair: jax.Array, tile: int) -> jax.Array:
+    """Scores `[t, t]` of a tile; whole numbers become floating ones."""
+    scores = score(params, _tile(left, pair[0], tile), _tile(right, pair[1], tile))
+    return scores if jnp.issubdtype(scores.dtype, jnp.floating) else scores.astype(jnp.float32)
+
+
 def _scored(
     score: Score, arrays: tuple[Any, ...], pair: jax.Array, tile: int, once: bool
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Scores `[t, t]` of a tile, which of them are genuine, and which count at all."""
     params, left, left_ids, right, right_ids = arrays
-    scores = score(params, _tile(left, pair[0], tile), _tile(right, pair[1], tile))
+    scores = _scores(score, params, left, right, pair, tile)
     row_ids, column_ids = _tile(left_ids, pair[0], tile), _tile(right_ids, pair[1], tile)
     counted = (row_ids >= 0)[:, None] & (column_ids >= 0)[None, :] & (pair[0] >= 0)  # a pair of -1 is padding
     if once:
@@ -176,7 +188,8 @@ def _scored(
 
 
 @partial(jax.jit, static_argnames=("score", "tile", "once"))
-def _genuine_range(score: Score, *arrays: Any, tile: int, once: bool) -> tuple[jax.Array, jax.Array]:
+def _genuine_range(score: Score, *arrays: Any, tile: int, once: bool) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The least and the largest genuine score in some tiles, and whether every score there is a number."""
     *rows, pairs = arrays
 
     def body(extremes: Any, pair: jax.Array) -> tuple[Any, None]:
@@ -184,10 +197,11 @@ def _genuine_range(score: Score, *arrays: Any, tile: int, once: bool) -> tuple[j
         genuine = same & counted
         low = jnp.where(genuine, scores, jnp.inf).min()
         high = jnp.where(genuine, scores, -jnp.inf).max()
-        return (jnp.minimum(extremes[0], low), jnp.maximum(extremes[1], high)), None
+        is_number = ~(jnp.isnan(scores) & counted).any()
+        return (jnp.minimum(extremes[0], low), jnp.maximum(extremes[1], high), extremes[2] & is_number), None
 
     dtype = jax.eval_shape(lambda pair: _scored(score, tuple(rows), pair, tile, once)[0], pairs[0]).dtype
-    start = (jnp.asarray(jnp.inf, dtype), jnp.asarray(-jnp.inf, dtype))
+    start = (jnp.asarray(jnp.inf, dtype), jnp.asarray(-jnp.inf, dtype), jnp.asarray(True))
     return jax.lax.scan(body, start, pairs)[0]
 
 
@@ -210,7 +224,7 @@ def _tile_counts(score: Score, *arrays: Any, num_bins: int, tile: int, once: boo
         return jnp.where(counted, bins_of(scores) + width * same, 2 * width) + lane[None, :]
 
     def impostors(pair: jax.Array) -> jax.Array:
-        return bins_of(score(params, _tile(left, pair[0], tile), _tile(right, pair[1], tile))) + lane[None, :]
+        return bins_of(_scores(score, params, left, right, pair, tile)) + lane[None, :]
 
     def body(total: jax.Array, pair: jax.Array) -> tuple[jax.Array, None]:
         row_ids, column_ids = _tile(left_ids, pair[0], tile), _tile(right_ids, pair[1], tile)

@@ -33,7 +33,8 @@ def read_image(
 
     The EXIF orientation is applied, transparent parts become black, and of an animation the first frame is read.
     crop: (top, left, height, width) in pixels of the upright image, as in `faces.geometry.crop`.
-    size: (height, width) to resize to, after the crop; an area mean when it shrinks, bilinear when it grows.
+    size: (height, width) to resize to, after the crop. Where it shrinks a pixel becomes the mean of those whose centres
+        lie in it (`faces.geometry.resize` counts parts of pixels too), where it grows it is bilinear.
     max_pixels: larger images are refused before they are decoded.
     """
     _check_options(size, crop, max_pixels)
@@ -45,7 +46,7 @@ def read_image(
     if size is not None and size != image.size[::-1]:
         image = image.resize(size[::-1], _filter(image.size, size))
     pixels = np.asarray(image, np.float32) / white
-    if pixels.min() < 0 or pixels.max() > 1:
+    if not (pixels.min() >= 0 and pixels.max() <= 1):  # nor NaN
         raise ValueError(
             f"{path} must hold values in [0, {white:g}]; got from {pixels.min() * white:g} to "
             f"{pixels.max() * white:g}. Save it with 8 or 16 bits a channel."
@@ -157,7 +158,7 @@ def _upright(image: Any, orientation: int) -> Any:
 
 
 def _filter(old: tuple[int, int], new: tuple[int, int]) -> Any:
-    """Area mean when neither side grows, bilinear otherwise; `old` is (width, height), `new` (height, width)."""
+    """Mean of whole pixels when no side grows, bilinear otherwise; `old` is (width, height), `new` (height, width)."""
     from PIL.Image import Resampling
 
     return Resampling.BOX if new[1] <= old[0] and new[0] <= old[1] else Resampling.BILINEAR

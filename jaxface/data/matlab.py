@@ -125,11 +125,12 @@ def _unit_range(pixels: np.ndarray, what: str) -> np.ndarray:
 
 def _whole(values: np.ndarray, what: str) -> np.ndarray:
     """Labels as int64: MATLAB stores whole numbers as doubles."""
-    if values.dtype.kind == "f" and (values == np.floor(values)).all():
-        return values.astype(np.int64)
-    if values.dtype.kind not in "iu":
-        raise ValueError(f"{what} must hold whole numbers; got dtype {values.dtype}.")
-    return values
+    if values.dtype.kind in "iu":
+        return values
+    if values.dtype.kind != "f" or not ((values == np.floor(values)) & (np.abs(values) < 2**53)).all():
+        wrong = f"dtype {values.dtype}" if values.dtype.kind != "f" else "fractions, NaN or infinity among them"
+        raise ValueError(f"{what} must hold whole numbers; got {wrong}.")
+    return values.astype(np.int64)
 
 
 def _floating(view: np.ndarray) -> np.ndarray:

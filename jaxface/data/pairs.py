@@ -6,7 +6,7 @@ load, save     text files: a header `a,b,same`, then two file names and 1 or 0 a
 """
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -62,11 +62,12 @@ def load(path: str | Path, files: Sequence[str]) -> Pairs:
     row_of = {file: row for row, file in enumerate(files)}
     seen: dict[tuple[int, int], int] = {}
     same: list[bool] = []
-    with path.open(newline="", encoding="utf-8") as stream:
+    with path.open(newline="", encoding="utf-8-sig") as stream:
         reader = csv.reader(stream)
-        if next(reader, None) != _HEADER:
+        lines = _lines(reader, path)
+        if next(lines, None) != _HEADER:
             raise ValueError(f"{path}, line 1: expected the header {','.join(_HEADER)!r}.")
-        for fields in reader:
+        for fields in lines:
             where = f"{path}, line {reader.line_num}"
             if len(fields) != 3 or fields[2] not in ("0", "1"):
                 raise ValueError(f"{where}: expected two file names and 1 (same) or 0; got {','.join(fields)!r}.")
@@ -80,6 +81,15 @@ def load(path: str | Path, files: Sequence[str]) -> Pairs:
         raise ValueError(f"{path} holds no pairs.")
     rows = np.array(list(seen), np.int32)
     return Pairs(rows[:, 0], rows[:, 1], np.array(same, bool))
+
+
+def _lines(reader: Any, path: Path) -> Iterator[list[str]]:
+    """The fields of each line that is not empty."""
+    try:
+        yield from (fields for fields in reader if fields)
+    except (UnicodeDecodeError, csv.Error) as error:
+        where = f"{path}, after line {reader.line_num}"
+        raise ValueError(f"{where}: not CSV in UTF-8 ({error}). Save it as such.") from error
 
 
 def save(path: str | Path, pairs: Pairs, files: Sequence[str]) -> None:

@@ -3,6 +3,13 @@
 import chex
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+
+def as_floating(x: ArrayLike) -> jax.Array:
+    """Integers as floating point numbers: bytes of an image would wrap around when they are squared or summed."""
+    x = jnp.asarray(x)
+    return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.promote_types(x.dtype, jnp.float32))
 
 
 def safe_sqrt(x: jax.Array) -> jax.Array:
@@ -13,7 +20,7 @@ def safe_sqrt(x: jax.Array) -> jax.Array:
 
 def norm(x: jax.Array) -> jax.Array:
     """Euclidean length over the last axis, of integers too; gradient 0 at the origin."""
-    x = _floating(x)
+    x = as_floating(x)
     return safe_sqrt((x * x).sum(axis=-1))
 
 
@@ -26,7 +33,7 @@ def normalize(x: jax.Array) -> jax.Array:
 def squared_distance(x: jax.Array, y: jax.Array) -> jax.Array:
     """`|x - y|^2` of two vectors `[d]`."""
     chex.assert_equal_shape([x, y])
-    return ((_floating(x) - _floating(y)) ** 2).sum()
+    return ((as_floating(x) - as_floating(y)) ** 2).sum()
 
 
 def distance(x: jax.Array, y: jax.Array) -> jax.Array:
@@ -45,20 +52,17 @@ def squared_distance_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
     Both sides are moved by the mean of y first: distances do not change, and cancellation of large common offsets goes.
     """
     chex.assert_equal(x.shape[1], y.shape[1])
+    x, y = as_floating(x), as_floating(y)
     shift = jax.lax.stop_gradient(y.mean(axis=0))[None, :]
     x, y = x - shift, y - shift
     squared = (x * x).sum(axis=1)[:, None] + (y * y).sum(axis=1)[None, :] - 2 * x @ y.T
-    return jnp.maximum(squared, 0)
+    # A maximum would halve the second derivatives where rows coincide.
+    return squared + jax.lax.stop_gradient(jnp.maximum(-squared, 0))
 
 
 def cosine_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
     """Cosines `[n, m]` of all pairs of rows."""
     return normalize(x) @ normalize(y).T
-
-
-def _floating(x: jax.Array) -> jax.Array:
-    """Bytes of an image would wrap around when they are squared."""
-    return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.promote_types(x.dtype, jnp.float32))
 
 
 def first_min(values: jax.Array) -> jax.Array:

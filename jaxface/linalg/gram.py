@@ -23,7 +23,7 @@ class Linear:
 
     def __call__(self, x: jax.Array, y: jax.Array) -> jax.Array:
         """Gram matrix `[n, m]`."""
-        return x @ y.T
+        return distances.as_floating(x) @ distances.as_floating(y).T
 
 
 @params
@@ -34,8 +34,8 @@ class Gaussian:
 
     def __call__(self, x: jax.Array, y: jax.Array) -> jax.Array:
         """Gram matrix `[n, m]`."""
-        bandwidth = jnp.asarray(self.bandwidth, x.dtype)
-        return jnp.exp(-distances.squared_distance_matrix(x, y) / (2 * bandwidth**2))
+        squared = distances.squared_distance_matrix(x, y)
+        return jnp.exp(-squared / (2 * jnp.asarray(self.bandwidth, squared.dtype) ** 2))
 
 
 @params
@@ -56,7 +56,8 @@ class Polynomial:
 
     def __call__(self, x: jax.Array, y: jax.Array) -> jax.Array:
         """Gram matrix `[n, m]`."""
-        return (x @ y.T + jnp.asarray(self.offset, x.dtype)) ** self.degree
+        inner = distances.as_floating(x) @ distances.as_floating(y).T
+        return (inner + jnp.asarray(self.offset, inner.dtype)) ** self.degree
 
 
 def linear() -> Linear:

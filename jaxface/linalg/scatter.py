@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxface.linalg import products
+from jaxface.linalg import distances, products
 
 
 class ClassMoments(NamedTuple):
@@ -20,6 +20,7 @@ class ClassMoments(NamedTuple):
 
 def class_moments(x: jax.Array, labels: jax.Array, *, num_classes: int) -> ClassMoments:
     """Counts and means of the classes of x `[n, d]`, by segment sums."""
+    x = distances.as_floating(x)
     ones = jnp.ones(x.shape[0], x.dtype)
     counts = jax.ops.segment_sum(ones, labels, num_classes)
     total = jax.ops.segment_sum(x, labels, num_classes)
@@ -27,19 +28,24 @@ def class_moments(x: jax.Array, labels: jax.Array, *, num_classes: int) -> Class
 
 
 def within_factor(x: jax.Array, labels: jax.Array, *, num_classes: int) -> jax.Array:
-    """Rows `x_i - mu_{c(i)}` `[n, d]`."""
-    return x - class_moments(x, labels, num_classes=num_classes).mean[labels]
+    """Rows `x_i - mu_{c(i)}` `[n, d]`, centred twice as those of `total_factor`."""
+    once = x - class_moments(x, labels, num_classes=num_classes).mean[labels]
+    return once - class_moments(once, labels, num_classes=num_classes).mean[labels]
 
 
 def between_factor(x: jax.Array, labels: jax.Array, *, num_classes: int) -> jax.Array:
     """Rows `sqrt(n_c) (mu_c - mu)` `[c, d]`; the row of an empty class is zero."""
-    moments = class_moments(x, labels, num_classes=num_classes)
-    return jnp.sqrt(moments.counts)[:, None] * (moments.mean - x.mean(axis=0)[None, :])
+    moments = class_moments(total_factor(x), labels, num_classes=num_classes)
+    return jnp.sqrt(moments.counts)[:, None] * moments.mean
 
 
 def total_factor(x: jax.Array) -> jax.Array:
-    """Rows `x_i - mu` `[n, d]`."""
-    return x - x.mean(axis=0)[None, :]
+    """Rows `x_i - mu` `[n, d]`.
+
+    Centred twice: what rounding leaves of a mean far from zero is one more direction, and a rank too many.
+    """
+    once = x - x.mean(axis=0)[None, :]
+    return once - once.mean(axis=0)[None, :]
 
 
 def matrix(factor: jax.Array) -> jax.Array:

@@ -52,7 +52,9 @@ def fit(
     checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
     checks.between("ridge", ridge, 0.0, jnp.inf, closed_high=False)
     center, spread = scores.mean(), scores.std()
-    spread = jnp.where(spread > 0, spread, 1)
+    # Of equal scores rounding alone is left, and a slope that magnifies it.
+    rounding = 8 * float(jnp.finfo(scores.dtype).eps) * jnp.abs(scores).max()
+    spread = jnp.where(spread > rounding, spread, 1)
     start = (jnp.zeros((), scores.dtype), jnp.zeros((), scores.dtype))
     data = ((scores - center) / spread, is_same, jnp.asarray(prior, scores.dtype), jnp.asarray(ridge, scores.dtype))
     (log_slope, offset), info = minimize(_loss, start, data, num_iters=num_iters)

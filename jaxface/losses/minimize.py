@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from jaxface.core import loops
-from jaxface.core.fitinfo import FitInfo
+from jaxface.core import fitinfo, loops
+from jaxface.core.fitinfo import FitInfo, Status
 
 P = TypeVar("P")
 
@@ -62,11 +62,12 @@ def _minimize(
         return (optax.apply_updates(candidate, updates), state), value
 
     (params, _), trace = loops.iterate(step, (params, optimizer.init(params)), num_iters=num_iters, tol=tol)
-    dtype = trace.objective.dtype
-    info = FitInfo(
-        *trace, rank=jnp.asarray(-1, jnp.int32), jitter=jnp.zeros((), dtype), num_replaced=jnp.zeros((), jnp.int32)
+    # L-BFGS may report the finite loss of a line search beside parameters that are not.
+    lost = jnp.where(fitinfo.all_finite(params), int(Status.OK), int(Status.NON_FINITE))
+    info = fitinfo.closed_form(
+        dtype=trace.objective.dtype, status=fitinfo.worst(trace.status, lost), objective=trace.objective
     )
-    return params, info
+    return params, info._replace(num_iters=trace.num_iters)
 
 
 def _stateless(value_and_grad: Callable[[P], tuple[jax.Array, P]]) -> Callable[..., tuple[jax.Array, P]]:

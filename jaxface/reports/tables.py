@@ -88,7 +88,7 @@ class Table:
         )
 
     def to_csv(self) -> str:
-        """Values in full precision; the two ends of an interval get columns of their own."""
+        """Values in full precision and in the unit of the page; the ends of an interval get columns of their own."""
         with_interval = [any(isinstance(row[i], Estimate) for row in self.rows) for i in range(len(self.columns))]
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
@@ -120,5 +120,5 @@ def _cell(tag: str, text: str, numeric: bool) -> str:
 
 def _csv_values(cell: Cell, wide: bool) -> tuple[Cell, ...]:
     if isinstance(cell, Estimate):
-        return (cell.value, cell.low, cell.high)
+        return tuple("" if math.isnan(end) else end * cell.scale for end in (cell.value, cell.low, cell.high))
     return (cell, "", "") if wide else (cell,)

@@ -10,6 +10,8 @@ import jax
 import numpy as np
 from absl import logging
 
+from jaxface.core import checks
+
 T = TypeVar("T")
 
 _KEPT = 2
@@ -39,14 +41,31 @@ class Checkpoints:
         return sorted(int(name.removeprefix("step-")) for name in names if _is_step(name))
 
     def latest(self, like: T) -> tuple[int, T] | None:
-        """Step and contents of the newest checkpoint that can be read, with the structure and dtypes of `like`."""
+        """Step and contents of the newest checkpoint that can be read, with the structure and dtypes of `like`.
+
+        One that is whole and holds something else is refused: to begin again in silence would not be a resumption.
+        """
         shapes = {_ROOT: jax.tree.map(_abstract, like)}
         for step in reversed(self.steps()):
+            self._check(step, shapes)
             try:
                 return step, self._handler.restore(self.folder / _name(step), shapes)[_ROOT]
             except Exception as error:  # orbax and tensorstore raise many kinds for a damaged file
                 logging.warning("checkpoint %s is damaged (%s); trying the one before it", _name(step), _head(error))
         return None
+
+    def _check(self, step: int, shapes: Any) -> None:
+        folder = self.folder / _name(step)
+        try:
+            leaves = jax.tree.leaves(self._handler.metadata(folder).item_metadata.tree)
+            stored = _arrays({leaf.name: leaf for leaf in leaves})
+        except Exception:  # damaged: reading it says so
+            return
+        asked = _arrays({_path(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(shapes)})
+        if stored != asked:
+            differing = sorted(name for name in stored.keys() | asked.keys() if stored.get(name) != asked.get(name))
+            changes = "; ".join(f"{name}: {stored.get(name)} -> {asked.get(name)}" for name in differing)
+            raise ValueError(f"{folder} holds another state ({changes}). Choose another --workdir, or delete it.")
 
     def close(self) -> None:
         """Waits for writes and lets go of threads."""
@@ -67,12 +86,18 @@ def run_in_segments(
     `advance(state, start)` does `every` steps (the last segment does them too: `every` must divide `num_steps`, so
     one compiled program serves all). A killed run that is started again ends with the same bits.
     """
+    checks.at_least("every", every, 1)
     if num_steps % every:
         raise ValueError(f"every must divide num_steps; got every={every}, num_steps={num_steps}.")
     checkpoints = Checkpoints(folder)
     try:
         found = checkpoints.latest(state)
         start, state = found if found is not None else (0, state)
+        if start % every or start > num_steps:
+            raise ValueError(
+                f"{folder} holds step {start}, which segments of {every} up to {num_steps} do not pass. "
+                "Repeat the old settings, or choose another --workdir."
+            )
         if start:
             logging.info("resumed at step %d of %d", start, num_steps)
         for begin in range(start, num_steps, every):
@@ -89,6 +114,15 @@ def _abstract(leaf: Any) -> Any:
     if isinstance(leaf, jax.Array):
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)
     return np.asarray(leaf)
+
+
+def _arrays(leaves: dict[str, Any]) -> dict[str, str]:
+    """Dtype and shape of each leaf by its name."""
+    return {name: f"{np.dtype(leaf.dtype)}{list(leaf.shape)}" for name, leaf in leaves.items()}
+
+
+def _path(path: Any) -> str:
+    return jax.tree_util.keystr(path, simple=True, separator=".")
 
 
 def _name(step: int) -> str:

@@ -42,7 +42,10 @@ def to_bytes(model: Any, *, notes: dict[str, str] | None = None) -> bytes:
 def load(file: str | os.PathLike[str], cls: type[T]) -> T:
     """Reads the model of class `cls` from a file."""
     header, tensors = _read(pathlib.Path(file))
-    return _build(header["structure"], cls, "", tensors, file)
+    structure = header["structure"]
+    if "class" not in structure:
+        raise ModelFileError(f"{file} holds no model of a class; expected {_class_name(cls)}.")
+    return _build(structure, cls, "", tensors, file)
 
 
 def notes(file: str | os.PathLike[str]) -> dict[str, str]:
@@ -63,10 +66,14 @@ def _read(file: pathlib.Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise ModelFileError(f"{file} is not a whole model file ({error}). Save the model again.") from error
     if _KEY not in metadata:
         raise ModelFileError(f"{file} is a safetensors file but not a jaxface model.")
-    header = json.loads(metadata[_KEY])
-    if header.get("version") != FORMAT_VERSION:
+    try:
+        header = json.loads(metadata[_KEY])
+        version = header["version"]
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise ModelFileError(f"{file} has a damaged header ({error!r}). Save the model again.") from error
+    if version != FORMAT_VERSION:
         raise ModelFileError(
-            f"{file} has format version {header.get('version')}; this jaxface reads version {FORMAT_VERSION}. "
+            f"{file} has format version {version}; this jaxface reads version {FORMAT_VERSION}. "
             "Load it with the jaxface that wrote it, or fit the model again."
         )
     if header.get("digest") != _digest(header, tensors):

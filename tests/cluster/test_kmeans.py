@@ -6,6 +6,7 @@ from sklearn.cluster import KMeans as SkKMeans
 
 from jaxface.cluster import kmeans
 from jaxface.cluster.kmeans import KMeans
+from jaxface.core import prng
 from jaxface.core.fitinfo import Status
 from tests.tolerances import assert_close
 
@@ -88,7 +89,45 @@ def test_restart_i_does_not_depend_on_their_number(rng):
     assert float(kmeans.assign(many, x).squared.sum()) <= float(kmeans.assign(one, x).squared.sum())
 
 
+@pytest.mark.parametrize("offset", [0, 1e4, 1e5])
+def test_float32_far_from_the_origin(offset, rng):
+    x = (rng.normal(size=(3000, 4)) + offset).astype(np.float32)
+    start = KMeans(centers=jnp.asarray(x[:5]))
+    fitted, info = kmeans.fit(x, start, num_iters=20)
+    exact, _ = lloyd(x.astype(float), x[:5].astype(float), 20)
+    inertia = [((x[:, None] - np.asarray(c, float)[None]) ** 2).sum(-1).min(1).sum() for c in (fitted.centers, exact)]
+    assert inertia[0] < inertia[1] * (1 + 1e-3)
+    assert np.diff(info.objective).max() < 1e-5 * info.objective[0]
+
+
+def test_a_cluster_that_nothing_can_fill_is_a_status():
+    x = np.repeat(np.eye(3), 10, axis=0)
+    fitted, info = kmeans.fit_restarts(jax.random.key(0), x, num_clusters=5, num_restarts=3, num_iters=10)
+    assert int(info.status) == Status.EMPTY_COMPONENT
+    assert int(info.num_replaced) == 20
+    _, info = kmeans.fit(x, KMeans(centers=fitted.centers[:3] * 0 + x[[0, 10, 20]]), num_iters=3)
+    assert int(info.status) == Status.OK
+
+
+def test_the_best_restart_wins_however_many_samples(rng):
+    """What counts as equal is rounding, which does not grow with n."""
+    x = rng.normal(size=(60_000, 2)).astype(np.float32)
+    starts = [kmeans.init_random(key, x, num_clusters=6) for key in prng.member_keys(jax.random.key(0), 6)]
+    each = [float(kmeans.assign(kmeans.fit(x, start, num_iters=4)[0], x).squared.sum()) for start in starts]
+    best, _ = kmeans.fit_restarts(
+        jax.random.key(0), x, num_clusters=6, num_restarts=6, num_iters=4, init=kmeans.init_random
+    )
+    assert float(kmeans.assign(best, x).squared.sum()) <= min(each) * (1 + 1e-5)
+
+
+def test_whole_numbers_are_centres_too(rng):
+    fitted, _ = kmeans.fit(rng.normal(size=(9, 2)), KMeans(centers=np.array([[0, 0], [1, 1]])), num_iters=3)
+    assert fitted.centers.dtype == jnp.float64
+
+
 def test_errors(rng):
+    with pytest.raises(ValueError, match="num_restarts must be at least 1; got 0"):
+        kmeans.fit_restarts(jax.random.key(0), rng.normal(size=(4, 2)), num_clusters=2, num_restarts=0, num_iters=1)
     with pytest.raises(ValueError, match=r"num_clusters must be at most 4 \(the number of samples\); got 5"):
         kmeans.init_random(jax.random.key(0), rng.normal(size=(4, 2)), num_clusters=5)
     with pytest.raises(ValueError, match="key must be a typed PRNG key"):

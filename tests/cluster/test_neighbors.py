@@ -1,3 +1,4 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -25,7 +26,46 @@ def test_ties_go_to_the_lowest_index():
     assert neighbors.classify(gallery, labels, jnp.zeros((1, 1))).tolist() == [7]
 
 
+FAR = {
+    "in one dimension": lambda r: r.normal(size=(600, 1)),
+    "in clusters far apart": lambda r: np.sign(r.normal(size=(400, 1))) * 3000 + r.normal(size=(400, 5)),
+    "one row far away": lambda r: np.concatenate([r.normal(size=(299, 5)), np.full((1, 5), 1e6)]),
+    "each row five times": lambda r: np.repeat(r.normal(size=(60, 4)) + 100, 5, axis=0),
+}
+
+
+@pytest.mark.parametrize("num_neighbors", [1, 3])
+@pytest.mark.parametrize("where", FAR)
+def test_float32_is_exact(where, num_neighbors, rng):
+    """Products of rows lose the digits in which these differ, and differences do not."""
+    x = FAR[where](rng).astype(np.float32)
+    found = neighbors.nearest(x, x, num_neighbors=num_neighbors, block_size=128)
+    true = cdist(x.astype(float), x.astype(float), "sqeuclidean")
+    expected = np.argsort(true, axis=1, kind="stable")[:, :num_neighbors]
+    own = np.take_along_axis(true, np.asarray(found.indices), 1)
+    np.testing.assert_allclose(own, np.take_along_axis(true, expected, 1), rtol=1e-5)
+    np.testing.assert_allclose(found.squared, own, rtol=1e-5)
+    np.testing.assert_array_equal(found.indices[:, 0], expected[:, 0])
+    of_part = jax.vmap(lambda p: neighbors.nearest(x, p, num_neighbors=num_neighbors).indices)
+    batched = of_part(x.reshape(10, -1, x.shape[1]))
+    np.testing.assert_array_equal(batched.reshape(-1, num_neighbors), found.indices)
+
+
+def test_distances_have_a_gradient(rng):
+    gallery, probes = rng.normal(size=(9, 3)), rng.normal(size=(4, 3))
+    gradient = jax.grad(lambda p: neighbors.nearest(gallery, p, num_neighbors=2).squared.sum())(jnp.asarray(probes))
+    indices = neighbors.nearest(gallery, probes, num_neighbors=2).indices
+    assert_close(gradient, 2 * (probes[:, None, :] - gallery[indices]).sum(axis=1))
+
+
 def test_errors():
+    for labels, message in (
+        (np.array([0, 1, 2**40]), "labels must fit into 32 bits; got values from 0 to 1099511627776"),
+        (np.array(["a", "b", "c"]), "labels must be an array of numbers"),
+        (np.zeros(3), "labels must be integers; got dtype float64"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            neighbors.classify(jnp.zeros((3, 2)), labels, jnp.zeros((1, 2)))
     with pytest.raises(ValueError, match=r"num_neighbors must be at most 3 \(the gallery's size\); got 4"):
         neighbors.nearest(jnp.zeros((3, 2)), jnp.zeros((1, 2)), num_neighbors=4)
     with pytest.raises(ValueError, match=r"probes must have shape \[q, d\] with d = 2; got shape \(1, 3\)"):

@@ -78,9 +78,53 @@ def test_one_genuine_score_only():
     assert found.impostor[-1] == 2
 
 
+def plain_cosine(params, a, b):
+    """Without a guard against rows of zeros."""
+    length = [jnp.sqrt((x * x).sum(axis=1)) for x in (a, b)]
+    return params * (a @ b.T) / (length[0][:, None] * length[1][None, :])
+
+
+@pytest.mark.parametrize("row", [0, 9, 20])
+@pytest.mark.parametrize("span", [None, (-1.0, 1.0)])
+def test_scores_that_are_nan_are_refused(row, span, rng):
+    """One row of zeros, of a person with others or without, in a full tile or alone in the last one."""
+    x, ids = rng.normal(size=(21, 3)), np.append(np.arange(20) // 2, 99)
+    x[row] = 0
+    one = jnp.asarray(1.0)
+    with pytest.raises(ValueError, match="score must give numbers; some scores are NaN"):
+        histogram.count_all_pairs(plain_cosine, one, x, ids, span=span, tile=4)
+    with pytest.raises(ValueError, match="some scores are NaN"):
+        histogram.count_cross(plain_cosine, one, x[::2], ids[::2], x, ids, span=span, tile=4)
+    clean = np.delete(x, row, axis=0), np.delete(ids, row)
+    assert histogram.count_all_pairs(plain_cosine, one, *clean, span=span, tile=4).genuine.sum() >= 9
+
+
+def common_bits(params, a, b):
+    return (a.astype(jnp.int32)[:, None, :] == b.astype(jnp.int32)[None, :, :]).sum(axis=2)
+
+
+def test_scores_may_be_whole_numbers(rng):
+    x, ids = rng.integers(0, 2, (12, 9)).astype(float), np.arange(12) // 3
+    found = histogram.count_all_pairs(common_bits, None, x, ids, num_bins=10, span=(-0.5, 9.5), tile=4)
+    i, j = np.triu_indices(12, 1)
+    genuine, impostor = reference((x[i] == x[j]).sum(1), ids[i] == ids[j], found.edges)
+    np.testing.assert_array_equal(found.genuine, genuine)
+    np.testing.assert_array_equal(found.impostor, impostor)
+
+
+def logarithm(params, a, b):
+    return jnp.log(jnp.maximum(params * a @ b.T, 0))
+
+
 def test_errors(rng):
     x = rng.normal(size=(4, 2))
     one = jnp.asarray(1.0)
+    with pytest.raises(ValueError, match=r"span must be finite and increasing; got \(-inf,"):
+        histogram.count_all_pairs(logarithm, one, np.array([[1.0, 0], [0, 1], [1, 1], [1, 1]]), np.zeros(4, int))
+    with pytest.raises(ValueError, match="rows of x must be at least 1; got 0"):
+        histogram.count_all_pairs(inner, one, x[:0], np.zeros(0, int))
+    with pytest.raises(ValueError, match="rows of probes must be at least 1; got 0"):
+        histogram.count_cross(inner, one, x, np.zeros(4, int), x[:0], np.zeros(0, int))
     with pytest.raises(ValueError, match="no genuine pair: every identity has one row only"):
         histogram.count_all_pairs(inner, one, x, np.arange(4))
     for wrong in (np.array([0, -1, 0, 1]), np.array([0, 1, 0, 2**32])):  # the last would be 0 in int32
@@ -88,7 +132,7 @@ def test_errors(rng):
             histogram.count_all_pairs(inner, one, x, wrong)
     with pytest.raises(ValueError, match="ids must be dense integers; got dtype float64"):
         histogram.count_all_pairs(inner, one, x, np.array([0.2, 0.7, 1.0, 1.0]))
-    with pytest.raises(ValueError, match="span must be increasing"):
+    with pytest.raises(ValueError, match="span must be finite and increasing"):
         histogram.count_all_pairs(inner, one, x, np.zeros(4, int), span=(1.0, 1.0))
     with pytest.raises(ValueError, match=r"ids must have shape \[n\] with n = 4"):
         histogram.count_all_pairs(inner, one, x, np.zeros(3, int))

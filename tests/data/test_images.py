@@ -76,7 +76,22 @@ def test_the_exif_orientation_is_applied(tmp_path, rng, orientation, suffix):
     assert_close(images.read_image(path, crop=(1, 2, 5, 1)), upright[1:6, 2:3].astype(np.float32) / 255)
 
 
-def test_size_is_an_area_mean_when_it_shrinks(tmp_path, rng, write_image):
+def test_a_float_image_with_nan_is_refused(tmp_path):
+    pixels = np.full((3, 4), 0.5, np.float32)
+    pixels[1, 2] = np.nan
+    Image.fromarray(pixels).save(tmp_path / "x.tif")
+    with pytest.raises(ValueError, match=r"x\.tif must hold values in \[0, 1\]; got from nan"):
+        images.read_image(tmp_path / "x.tif")
+
+
+def test_size_is_the_mean_of_the_pixels_whose_centres_lie_in_a_new_one(tmp_path):
+    row = np.zeros((1, 9), np.uint8)
+    row[0, 5] = 255  # its centre, 5.5, is the only one within (4.5, 6], the fourth of six pixels
+    Image.fromarray(row).save(tmp_path / "x.png")
+    np.testing.assert_allclose(images.read_image(tmp_path / "x.png", size=(1, 6)) * 255, [[0, 0, 0, 255, 0, 0]])
+
+
+def test_size_is_an_area_mean_when_ratios_are_whole(tmp_path, rng, write_image):
     pixels = grey(rng, 24, 16)
     path = write_image(tmp_path / "x.png", pixels)
     read = images.read_image(path, size=(8, 4))

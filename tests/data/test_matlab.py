@@ -60,8 +60,9 @@ def test_errors_of_content(tmp_path, faces):
         matlab.load(tmp_path / "x.mat", shape=(5, 5))
     with pytest.raises(ValueError, match=r"whole numbers in \[0, 255\] or floats in \[0, 1\]; got float64 from"):
         matlab.load(write(tmp_path / "x.mat", fea=flat * 1.5, gnd=np.arange(6)), shape=(5, 4))
-    with pytest.raises(ValueError, match="must hold whole numbers; got dtype float64"):
-        matlab.load(write(tmp_path / "x.mat", fea=flat, gnd=np.arange(6) + 0.5), shape=(5, 4))
+    for gnd in (np.arange(6) + 0.5, np.where(np.arange(6) == 2, np.inf, 1.0), np.where(np.arange(6) == 2, 1e300, 1.0)):
+        with pytest.raises(ValueError, match="must hold whole numbers; got fractions, NaN or infinity among them"):
+            matlab.load(write(tmp_path / "x.mat", fea=flat, gnd=gnd), shape=(5, 4))
     with pytest.raises(ValueError, match=r"must be numbers \[n, h w\]"):
         matlab.load(write(tmp_path / "x.mat", fea=np.array(["a", "b"]), gnd=np.arange(2)))
     bad = flat / 255

@@ -94,3 +94,20 @@ def test_damaged_text_files(tmp_path, text, message):
     (tmp_path / "pairs.csv").write_text(text)
     with pytest.raises(ValueError, match=rf"pairs\.csv.*{message}"):
         pairs.load(tmp_path / "pairs.csv", FILES)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_files_as_spreadsheets_write_them(tmp_path, end):
+    """A byte order mark, Windows line ends, an empty line at the end."""
+    lines = ["a,b,same", "ann/1.png,ann/2.png,1", "ann/1.png,bob/1.png,0", "", ""]
+    (tmp_path / "pairs.csv").write_bytes(b"\xef\xbb\xbf" + end.join(lines).encode())
+    assert pairs.load(tmp_path / "pairs.csv", FILES).is_same.tolist() == [True, False]
+
+
+def test_files_that_are_not_text(tmp_path):
+    (tmp_path / "pairs.csv").write_bytes(b"a,b,same\nann/1.png,ann/2.png,1\nJos\xe9/1.png,bob/1.png,0\n")
+    with pytest.raises(ValueError, match=r"pairs\.csv, after line \d: not CSV in UTF-8"):
+        pairs.load(tmp_path / "pairs.csv", FILES)
+    (tmp_path / "pairs.csv").write_text("a,b,same\n" + "x" * 200_000 + ",bob/1.png,0\n")
+    with pytest.raises(ValueError, match=r"pairs\.csv, after line \d: not CSV in UTF-8 .field larger than"):
+        pairs.load(tmp_path / "pairs.csv", FILES)

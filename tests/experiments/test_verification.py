@@ -140,6 +140,59 @@ def test_people_are_enrolled_and_probes_named(verified, tmp_path):
     assert json.loads((tmp_path / "who" / "results.json").read_text()) == found
 
 
+def test_pairs_of_one_kind_have_scores_and_no_error_rates(verified, tmp_path):
+    folder, _ = verified
+    lines = (folder / "test" / "pairs.csv").read_text().splitlines()
+    (tmp_path / "pairs.csv").write_text("\n".join(line for line in lines if not line.endswith(",0")))
+    config = scoring(
+        None, model=str(folder / "params" / "verifier.safetensors"), images__root=str(folder / "test"),
+        pairs=str(tmp_path / "pairs.csv"),
+    )  # fmt: skip
+    found = launch.execute(score.run, config, tmp_path / "scored")
+    assert found["EER"] is None
+    assert found["Cllr"] is None
+    assert 0.5 < found["accuracy at the threshold"] <= 1
+
+
+class FaceAtTheTop:
+    """Stands in for both networks: a photo shows a face when its first pixel is bright."""
+
+    def setInputSize(self, size):
+        self.size = size
+
+    def detect(self, photo):
+        return 1, np.full((1, 15), 5.0, np.float32) if photo[0, 0, 0] > 128 else None
+
+    def alignCrop(self, photo, box):
+        return photo[:112, :112]
+
+    def feature(self, face):
+        return np.full((1, 128), face.mean(), np.float32)
+
+
+def test_a_resumed_run_does_not_take_other_photos_for_the_old_ones(monkeypatch, tmp_path):
+    monkeypatch.setattr(embed, "load_networks", lambda score: embed.Networks(FaceAtTheTop(), FaceAtTheTop()))
+    monkeypatch.setattr(embed, "_detected", lambda networks, photo, side: np.atleast_2d(networks.detector.detect(photo)[1] if networks.detector.detect(photo)[1] is not None else np.zeros((0, 15))))
+    root = tmp_path / "photos"
+
+    def photo(name, grey):
+        (root / name).mkdir(parents=True)
+        (root / name / "1.png").write_bytes(photos.to_png(np.full((112, 112), grey)))
+
+    photo("ann", 0.1)
+    config = embed_config.get_config(None).unlock()
+    config.data.root = str(root)
+    with pytest.raises(ValueError, match=r"no photo below .* shows a face with a score of 0\.6 or more"):
+        launch.execute(embed.run, config.lock(), tmp_path / "run")
+    photo("bob", 0.9)  # the same command, now with a face
+    monkeypatch.setattr(embed, "_publish", lambda *rest: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        launch.execute(embed.run, config, tmp_path / "run")
+    (root / "bob").rename(root / "zoe")
+    with pytest.raises(ValueError, match="changed since this run began. Choose another --workdir"):
+        launch.execute(embed.run, config, tmp_path / "run")
+
+
 def test_errors_name_what_is_missing(verified, tmp_path):
     folder, _ = verified
     model = str(folder / "params" / "verifier.safetensors")

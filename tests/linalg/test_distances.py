@@ -49,3 +49,9 @@ def test_bytes_do_not_wrap_around(rng):
         assert_close(fn(jnp.asarray(x), jnp.asarray(y)), fn(jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.float32)))
     for fn in (distances.distance, distances.cosine):
         assert_close(fn(jnp.asarray(x[0]), jnp.asarray(y[0])), fn(*jnp.asarray([x[0], y[0]], jnp.float32)))
+
+
+def test_second_derivatives_where_rows_coincide():
+    x = jnp.array([1.0, 2.0])
+    found = jax.hessian(lambda z: distances.squared_distance_matrix(z[None], x[None])[0, 0])(x)
+    assert_close(found, 2 * np.eye(2))

@@ -66,3 +66,10 @@ def test_errors_name_the_argument():
         gram.polynomial(degree=0)
     with pytest.raises(ValueError, match=r"offset must lie in \[0, inf\)"):
         gram.polynomial(degree=2, offset=-1.0)
+
+
+@pytest.mark.parametrize("name", ["linear", "gaussian", "polynomial"])
+def test_whole_numbers_give_the_same_kernel(name, rng):
+    kernel, _ = KERNELS[name]
+    x = rng.integers(0, 256, (4, 3)).astype(np.uint8)
+    assert_close(kernel(x, x), kernel(x.astype(np.float32), x.astype(np.float32)))

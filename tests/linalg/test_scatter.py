@@ -1,4 +1,6 @@
+import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from jaxface.linalg import scatter
 from tests.tolerances import assert_close
@@ -18,3 +20,19 @@ def test_factors_give_the_scatters_of_the_definition(rng):
     assert_close(found_within, within, factor=100)
     assert_close(found_between, between, factor=100)
     assert_close(found_within + found_between, scatter.matrix(scatter.total_factor(x)), factor=100)
+
+
+@pytest.mark.parametrize("offset", [0, 100, 1e4])
+def test_float32_far_from_the_origin_has_no_rank_too_many(offset, rng):
+    x = jnp.asarray(rng.normal(size=(40, 100)) + offset, jnp.float32)
+    labels = np.arange(40, dtype=np.int32) % 4
+    factors = [(scatter.total_factor(x), 39), (scatter.within_factor(x, labels, num_classes=4), 36)]
+    for factor, rank in [*factors, (scatter.between_factor(x, labels, num_classes=4), 3)]:
+        assert np.linalg.matrix_rank(np.asarray(factor)) == rank
+
+
+def test_bytes_do_not_wrap_around(rng):
+    x, labels = rng.integers(0, 256, (300, 2)).astype(np.uint8), np.zeros(300, np.int32)
+    moments = scatter.class_moments(jnp.asarray(x), labels, num_classes=1)
+    assert_close(moments.counts, np.array([300.0]))
+    assert_close(moments.mean, x.mean(axis=0, keepdims=True).astype(np.float32))

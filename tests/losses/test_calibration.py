@@ -50,6 +50,8 @@ def test_the_slope_stays_positive_on_scores_that_say_nothing(rng):
     assert float(found.slope) > 0
     constant, _ = calibration.fit(np.ones(10), np.arange(10) < 5)
     assert np.isfinite(np.asarray(calibration.calibrate(constant, jnp.ones(3)))).all()
+    constant, _ = calibration.fit(np.full(1000, 0.1, np.float32), np.arange(1000) < 500)  # with a mean that is rounded
+    assert float(constant.slope) < 10
 
 
 def test_probability_is_bayes_rule():

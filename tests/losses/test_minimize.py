@@ -38,3 +38,16 @@ def test_new_data_do_not_recompile(learning_rate):
     before = _minimize._cache_size()
     minimize(quadratic, {"x": jnp.ones(2)}, jnp.zeros(2), num_iters=2, learning_rate=learning_rate)
     assert _minimize._cache_size() == before
+
+
+def length(params, data):
+    return jnp.sqrt((params["x"] ** 2).sum()) + data
+
+
+@pytest.mark.parametrize("learning_rate", [None, 0.1])
+@pytest.mark.parametrize("num_iters", [1, 3])
+def test_parameters_that_are_nan_are_a_status(num_iters, learning_rate):
+    """The loss is finite at the start and its gradient is not: the last step is in no trace."""
+    found, info = minimize(length, {"x": jnp.zeros(2)}, 0.0, num_iters=num_iters, learning_rate=learning_rate)
+    assert np.isnan(found["x"]).all()
+    assert int(info.status) == Status.NON_FINITE

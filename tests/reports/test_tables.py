@@ -38,11 +38,11 @@ def test_text_is_aligned():
 def test_csv_keeps_full_precision_and_the_ends_of_intervals():
     assert table().to_csv().splitlines() == [
         "method,error %,error % low,error % high,n",
-        "a < b,0.1234,0.1,0.15,3",
-        "long name,0.5,nan,nan,12",
+        "a < b,12.34,10.0,15.0,3",
+        "long name,50.0,,,12",
     ]
     mixed = Table(("method", "error"), [("a", percent(0.5, 0.25, 0.75)), ("b", "–")])
-    assert mixed.to_csv().splitlines() == ["method,error,error low,error high", "a,0.5,0.25,0.75", "b,–,,"]
+    assert mixed.to_csv().splitlines() == ["method,error,error low,error high", "a,50.0,25.0,75.0", "b,–,,"]
 
 
 def test_ragged_rows_are_an_error():

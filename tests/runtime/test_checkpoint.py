@@ -84,3 +84,20 @@ def test_sharded_state_keeps_its_placement(tmp_path):
 def test_segments_must_divide(tmp_path):
     with pytest.raises(ValueError, match="every must divide num_steps; got every=3, num_steps=20"):
         checkpoint.run_in_segments(tmp_path, advance, jnp.zeros(1), num_steps=20, every=3)
+
+
+def test_other_settings_and_another_state_are_refused(tmp_path):
+    checkpoint.run_in_segments(tmp_path, advance, jnp.zeros(2), num_steps=15, every=5)
+    with pytest.raises(ValueError, match="holds step 15, which segments of 10 up to 30 do not pass"):
+        checkpoint.run_in_segments(tmp_path, advance, jnp.zeros(2), num_steps=30, every=10)
+    with pytest.raises(ValueError, match="holds step 15, which segments of 5 up to 10 do not pass"):
+        checkpoint.run_in_segments(tmp_path, advance, jnp.zeros(2), num_steps=10, every=5)
+    with pytest.raises(ValueError, match="every must be at least 1; got 0"):
+        checkpoint.run_in_segments(tmp_path, advance, jnp.zeros(2), num_steps=10, every=0)
+    for other, change in (
+        (jnp.zeros(3), r"state: float64\[2\] -> float64\[3\]"),
+        (jnp.zeros(2, jnp.int32), r"state: float64\[2\] -> int32\[2\]"),
+        ({"x": jnp.zeros(2)}, r"state: float64\[2\] -> None; state.x: None -> float64\[2\]"),
+    ):
+        with pytest.raises(ValueError, match=rf"step-00000015 holds another state \({change}\). Choose another"):
+            checkpoint.run_in_segments(tmp_path, advance, other, num_steps=15, every=5)

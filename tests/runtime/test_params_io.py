@@ -108,6 +108,14 @@ def test_truncated_edited_foreign_and_missing_files_are_named(file, tmp_path):
     file.write_bytes(safetensors.numpy.save({"x": np.ones(2)}))
     with pytest.raises(ModelFileError, match="is a safetensors file but not a jaxface model"):
         params_io.load(file, Recognizer)
+    for header in ("nonsense", "[]", "{}"):
+        file.write_bytes(safetensors.numpy.save({"x": np.ones(2)}, metadata={"jaxface": header}))
+        with pytest.raises(ModelFileError, match=r"model\.safetensors has a damaged header"):
+            params_io.load(file, Recognizer)
+    for empty in (None, np.ones(2), ()):
+        file.write_bytes(params_io.to_bytes(empty))
+        with pytest.raises(ModelFileError, match=r"holds no model of a class; expected .*Recognizer"):
+            params_io.load(file, Recognizer)
     with pytest.raises(FileNotFoundError, match="no model file at"):
         params_io.load(tmp_path / "absent", Recognizer)
 
