@@ -109,7 +109,8 @@ def fits_int32(name: str, labels: Any) -> None:
     if not jax.numpy.issubdtype(dtype, jax.numpy.integer):
         raise ValueError(f"{name} must be integers; got dtype {dtype}. {remedy}")
     if is_concrete(labels) and np.size(labels):
-        low, high, held = int(np.min(labels)), int(np.max(labels)), np.iinfo(np.int32)
+        values, held = np.asarray(labels), np.iinfo(np.int32)
+        low, high = int(values.min()), int(values.max())
         if low < held.min or high > held.max:
             raise ValueError(f"{name} must fit into 32 bits; got values from {low} to {high}. {remedy}")
 

@@ -88,7 +88,7 @@ def _fit_weights(
     right = jnp.take_along_axis(log_posteriors, labels[None, :, None], axis=2)[:, :, 0]
     # An image that every member calls impossible says nothing about them.
     counts = ~jnp.isneginf(right).all(axis=0)
-    number = jnp.maximum(counts.sum(), 1)
+    number = jnp.maximum(counts.sum(dtype=right.dtype), 1)
 
     def update(log_weights: jax.Array) -> tuple[jax.Array, jax.Array]:
         joint = log_weights[:, None] + jnp.where(counts[None, :], right, 0)

@@ -19,12 +19,13 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo, loops
 from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.linalg import spectral
 from jaxface.linalg.psd import symmetrize
 from jaxface.mixtures import stats
 from jaxface.mixtures.cholesky import inverse, inverse_factor
 from jaxface.mixtures.pcca import PCCAMixture
 from jaxface.mixtures.stats import Moments, Rows, ViewMoments, safe
-from jaxface.mixtures.views import Mixture, View, is_full
+from jaxface.mixtures.views import Mixture, View, is_full, varies
 
 M = TypeVar("M", bound=Mixture)
 # From the old views and the moments to views with new means and loadings; the noise is left as it is.
@@ -32,8 +33,6 @@ Regression = Callable[[tuple[View, ...], Moments], tuple[View, ...]]
 
 # A component that holds less than this part of the samples is empty.
 _EMPTY = 1e-8
-# A dimension that deviates from its mean by less than this many units of rounding is constant.
-_ROUNDING = 64
 # Squared distances in units of the noise stay below one over this many units of rounding, or nothing is left of u.
 _RESOLUTION = 16
 
@@ -92,6 +91,7 @@ def residual(view: View, moments: Moments, sums: ViewMoments) -> jax.Array:
 
 def m_step(model: M, moments: Moments, *, regression: Regression = joint, floor: float = 1e-6) -> tuple[M, Repairs]:
     """(30)-(36), from the moments at `model`; floors and empty components as in `fit`."""
+    checks.positive("floor", floor)
     views = regression(model.views, moments)
     about = stats.recenter(moments, tuple(view.mean for view in views))
     donors = _donors(moments.weight)
@@ -130,7 +130,7 @@ def fit(
     """EM on pairs x `[s, n]`, y `[s, m]` from `init`; entry t of the objective trace is (12) before step t.
 
     `weights` `[s]` count a pair more or less often. `floor` is the least noise, relative to the variance of the
-    dimension over all pairs (full noise: to the mean variance of the view); float32 may need more, to resolve a
+    dimension over all pairs (full noise: of any direction, in these units); float32 may need more, to resolve a
     component of few pairs. Where the last step needed it, it is the jitter and the status is RANK_DEFICIENT: the
     likelihood has no maximum. A component without pairs takes a part of the heaviest one and counts as replaced; where
     the last step had one the status is EMPTY_COMPONENT.
@@ -144,20 +144,23 @@ def fit(
 def fit_rows(
     rows: Rows, init: M, *, num_iters: int, tol: float, regression: Regression, floor: float
 ) -> tuple[M, FitInfo]:
-    """`fit` of samples in blocks, for any mixture."""
+    """`fit` of samples in blocks, for any mixture; data and start meet in the wider type."""
+    dtype = jnp.result_type(rows.values, *jax.tree.leaves(init))
+    rows, init = jax.tree.map(lambda leaf: leaf.astype(dtype), (rows, init))
     none = jnp.zeros((), jnp.int32)
 
     def step(state: tuple[M, Repairs, jax.Array]) -> tuple[tuple[M, Repairs, jax.Array], jax.Array]:
         model, log_likelihood, repairs = update(state[0], rows, regression=regression, floor=floor)
         return (model, repairs, state[2] + repairs.num_empty), log_likelihood
 
-    start = (init, Repairs(jnp.zeros((), rows.values.dtype), none), none)
+    start = (init, Repairs(jnp.zeros((), dtype), none), none)
     (model, last, replaced), trace = loops.iterate(step, start, num_iters=num_iters, tol=tol)
     found = jnp.where(last.jitter > 0, int(Status.RANK_DEFICIENT), int(Status.OK))
-    found = jnp.where(fitinfo.all_finite(model), found, int(Status.NON_FINITE))
     found = jnp.where(last.num_empty > 0, int(Status.EMPTY_COMPONENT), found)
+    # What is not finite has no other cause that could be told.
+    is_finite = fitinfo.all_finite(model) & (trace.status != int(Status.NON_FINITE))
     info = FitInfo(
-        status=fitinfo.worst(trace.status, found),
+        status=jnp.where(is_finite, fitinfo.worst(trace.status, found), int(Status.NON_FINITE)),
         num_iters=trace.num_iters,
         objective=trace.objective,
         rank=jnp.asarray(-1, jnp.int32),
@@ -170,7 +173,7 @@ def fit_rows(
 def _donors(weight: jax.Array) -> Donors:
     """The r-th empty component becomes a copy of the r-th heaviest and takes a part of its weight."""
     share = weight / safe(weight.sum())
-    empty = ~(share > _EMPTY)
+    empty = share <= _EMPTY  # false for NaN, which is no lack of samples
     num_alive = jnp.maximum((~empty).sum(), 1)
     turn = jnp.cumsum(empty) - 1
     source = jnp.where(empty, jnp.argsort(-share)[turn % num_alive], jnp.arange(share.shape[0]))
@@ -185,7 +188,7 @@ def _least(moments: Moments, sums: ViewMoments, floor: float) -> jax.Array:
 
     An E-step takes distances from the mean of all samples. Those of a component's own stay in the range of the dtype
     with noise of `n _RESOLUTION eps` times its squares about there: float32 needs it where a component has few samples.
-    Where a dimension is constant, the mean variance of the view stands for its own, as it does for full noise `[k]`.
+    Where a dimension is constant, the mean variance of the view stands for its own.
     """
     number = safe(moments.weight.sum())
     share = moments.weight / number
@@ -195,26 +198,32 @@ def _least(moments: Moments, sums: ViewMoments, floor: float) -> jax.Array:
     mean = share @ about + sums.first.sum(axis=0) / number
     variance = second.sum(axis=0) / number - mean**2
     average = jnp.where(variance.mean() > 0, variance.mean(), 1)
-    eps = float(jnp.finfo(variance.dtype).eps)
-    squares = _RESOLUTION * eps * _over(second, moments.weight)
-    if is_full(sums.second):
-        return jnp.maximum(floor * average, squares.sum(axis=1))
-    variance = jnp.where(variance > (_ROUNDING * eps * center) ** 2, variance, average)
+    squares = _RESOLUTION * float(jnp.finfo(variance.dtype).eps) * _over(second, moments.weight)
+    variance = jnp.where(varies(variance, center), variance, average)
     return jnp.maximum(floor * variance[None, :], variance.shape[0] * squares)
 
 
 def _floored(noise: jax.Array, least: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Variances of at least `least` `[k, n]`; full noise gets a ridge of `least` `[k]` where a pivot is below it.
+    """The likeliest noise with variances of at least `least` `[k, n]`, in every direction where it is full.
 
-    The ridge fades as the lowest pivot grows to twice `least`: it must not come and go from step to step.
+    In units of the floor, `F^-1/2 Psi F^-1/2` with `F = diag(least)`, that is the one with eigenvalues of at least 1.
     """
     if not is_full(noise):
         low = noise < least
         return jnp.where(low, least, noise), jnp.where(low, least, 0).max()
-    noise = symmetrize(noise)
-    lowest = jnp.diagonal(inverse_factor(noise), axis1=1, axis2=2).max(axis=1, initial=0) ** -2
-    ridge = jnp.where(jnp.isnan(lowest), least, jnp.clip(2 * least - lowest, 0, least))  # NaN: no factor at all
-    return noise + ridge[:, None, None] * jnp.eye(noise.shape[1], dtype=noise.dtype)[None], ridge.max()
+    noise, root = symmetrize(noise), jnp.sqrt(least)
+    units = root[:, :, None] * root[:, None, :]
+    white = jax.lax.stop_gradient(noise / units)
+    # The trace of the inverse is at least that of the lowest eigenvalue; NaN where there is no factor.
+    is_high = ((inverse_factor(white) ** 2).sum(axis=(1, 2)) <= 1).all()
+    clipped, low = jax.lax.cond(is_high, lambda a: (a, jnp.zeros(len(a), bool)), _clipped, white)
+    return jnp.where(low[:, None, None], clipped * units, noise), jnp.where(low, least.max(axis=1), 0).max()
+
+
+def _clipped(white: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Eigenvalues of `[k, n, n]` of at least 1, and where one was less."""
+    values, vectors = jax.lax.map(spectral.eigh, white)
+    return (vectors * jnp.maximum(values, 1)[:, None, :]) @ vectors.mT, (values < 1).any(axis=1)
 
 
 def _precision(second: jax.Array) -> jax.Array:
@@ -222,8 +231,14 @@ def _precision(second: jax.Array) -> jax.Array:
 
     In exact arithmetic none is. Those of a component without samples are zero: its loadings become zero and not NaN.
     """
-    scale = jnp.trace(second, axis1=1, axis2=2) / max(second.shape[1], 1)
-    return inverse(_floored(second, safe(float(jnp.finfo(second.dtype).eps) ** 0.5 * scale))[0])
+    d, eps = second.shape[1], float(jnp.finfo(second.dtype).eps)
+    least = safe(eps**0.5 * jnp.trace(second, axis1=1, axis2=2) / max(d, 1))
+    second = symmetrize(second)
+    pivots = jnp.diagonal(inverse_factor(jax.lax.stop_gradient(second)), axis1=1, axis2=2)
+    lowest = pivots.max(axis=1, initial=0) ** -2
+    # It fades as the lowest pivot grows to twice `least`: a ridge must not come and go from step to step.
+    ridge = jnp.where(jnp.isnan(lowest), least, jnp.clip(2 * least - lowest, 0, least))  # NaN: no factor at all
+    return inverse(second + ridge[:, None, None] * jnp.eye(d, dtype=second.dtype)[None])
 
 
 def _diagonal(noise: jax.Array) -> jax.Array:

@@ -50,7 +50,7 @@ Normalization = Callable[[Blocks], jax.Array]
 
 def closed_form(model: Mixture, *views: ArrayLike, weights: ArrayLike | None = None) -> Scores:
     """Scores of one set, `[s, n]` a view, from one E-step; `weights` `[s]` are 0 where a set is padded."""
-    number = _number(views, weights)
+    number = _number(model, views, weights)
     moments, _ = stats.e_step(model, *views, weights=weights)
     means, noises = [], []
     for view, sums in zip(model.views, moments.views, strict=True):
@@ -68,7 +68,7 @@ def closed_form(model: Mixture, *views: ArrayLike, weights: ArrayLike | None = N
 
 def autodiff(model: Mixture, *views: ArrayLike, weights: ArrayLike | None = None) -> Scores:
     """The same scores as derivatives of the log-likelihood."""
-    number = _number(views, weights)
+    number = _number(model, views, weights)
 
     def log_likelihood(prior_mean: jax.Array, means: Blocks, noises: Blocks) -> jax.Array:
         moved = tuple(
@@ -91,7 +91,9 @@ def whiten(model: Mixture, scores: Scores) -> Scores:
     """
     if any(is_full(view.noise) for view in model.views):
         raise ValueError("model must have diagonal noise; got full covariances, whose gradients are not whitened here.")
-    root_weight = jnp.exp(model.log_weights / 2)[:, None]
+    # The gradients of a component of no weight are zero, and so is its part.
+    least = float(jnp.finfo(model.log_weights.dtype).tiny) ** 0.5
+    root_weight = jnp.maximum(jnp.exp(model.log_weights / 2), least)[:, None]
     variances = [view.noise for view in model.views]
     means = zip(scores.means, variances, strict=True)
     noises = zip(scores.noises, variances, strict=True)
@@ -166,16 +168,18 @@ def encode_batch(
     at module level: it is a static argument.
     """
     checks.at_least("block_size", block_size, 1)
-    given = [jnp.asarray(view) for view in checked(model, views, "i s")]
+    # Arrays of NumPy are passed on as they are: a copy would cost as much as a product with them.
+    given = checked(model, views, "i s")
     checks.at_least("the number of images", given[0].shape[0], 1)
     if weights is not None:
         checks.shapes(x=(given[0], "i s n"), weights=(weights, "i s"))
-        weights = jnp.asarray(weights, given[0].dtype)
+        checks.between("weights", weights, 0.0, jnp.inf, closed_high=False)
+        weights = jnp.asarray(weights, jnp.result_type(*given))
         if checks.is_concrete(weights) and (empty := np.flatnonzero(np.asarray(weights).sum(axis=1) <= 0)).size:
             raise ValueError(
                 f"every image must have a descriptor; {empty.size} have none, the first is image {empty[0]}."
             )
-    checks.finite(**dict(zip("xy", given, strict=False)))
+    stats.finite_where_counted(given, weights)
     return _encode_batch(model, tuple(given), weights, encoder=encoder, block_size=block_size)
 
 
@@ -206,6 +210,13 @@ def _encode_batch(
 
 def pad_sets(*views: Sequence[ArrayLike]) -> PaddedSets:
     """Ragged sets, a list of `[s_i, n]` a view, as arrays of one length; on the host."""
+    for name, view in zip("xy", views, strict=False):
+        for number, one in enumerate(view):
+            width = np.shape(view[0])[-1] if np.ndim(view[0]) else 0
+            if np.ndim(one) != 2 or np.shape(one)[1] != width:
+                raise ValueError(
+                    f"{name} must hold sets [s, n] of one width n; got shape {np.shape(one)} for image {number}."
+                )
     lengths = [[len(np.asarray(one)) for one in view] for view in views]
     for other in lengths[1:]:
         if other != lengths[0]:
@@ -227,8 +238,9 @@ def _gradients(scores: Scores) -> Blocks:
     return tuple(gradient.reshape(gradient.shape[0], -1) for pair in pairs for gradient in pair)
 
 
-def _number(views: tuple[ArrayLike, ...], weights: ArrayLike | None) -> jax.Array:
-    """N, the descriptors of a set; there must be one."""
+def _number(model: Mixture, views: tuple[ArrayLike, ...], weights: ArrayLike | None) -> jax.Array:
+    """N, the descriptors of a set that fits the model; there must be one."""
+    checked(model, views, "s")
     dtype = jnp.result_type(*views)
     size = jnp.shape(views[0])[0]
     number = jnp.asarray(size, dtype) if weights is None else jnp.asarray(weights, dtype).sum()

@@ -52,7 +52,8 @@ def _init(key: jax.Array, x: jax.Array, ridge: jax.Array | float, *, num_compone
     clusters = initialize.cluster(key, x, num_components=num_components, num_iters=num_iters)
     overall = x.var(axis=0)
     within = jax.ops.segment_sum((x - clusters.mean[clusters.labels]) ** 2, clusters.labels, num_components)
-    variance = (within + overall[None, :]) / (clusters.size + 1)[:, None] + ridge * overall.mean()
+    scale = jnp.where(overall.mean() > 0, overall.mean(), 1)
+    variance = (within + overall[None, :]) / (clusters.size + 1)[:, None] + ridge * scale
     return GMM(log_weights=clusters.log_weights, mean=clusters.mean, variance=variance)
 
 

@@ -94,9 +94,9 @@ def cluster(key: jax.Array, v: jax.Array, *, num_components: int, num_iters: int
     found, _ = kmeans.fit(standard, start, num_iters=num_iters)
     labels = kmeans.assign(found, standard).labels
     size = jax.ops.segment_sum(jnp.ones(v.shape[0], v.dtype), labels, num_components)
-    total = jax.ops.segment_sum(v, labels, num_components)
-    center = found.centers * scale[None, :] + mean[None, :]  # where a cluster is empty all the same
-    means = jnp.where(size[:, None] > 0, total / jnp.maximum(size, 1)[:, None], center)
+    total = jax.ops.segment_sum(v - mean[None, :], labels, num_components)
+    center = found.centers * scale[None, :]  # where a cluster is empty all the same
+    means = mean[None, :] + jnp.where(size[:, None] > 0, total / jnp.maximum(size, 1)[:, None], center)
     counted = jnp.maximum(size, 1)
     return Clusters(jnp.log(counted / counted.sum()), means, size, labels)
 

@@ -17,7 +17,7 @@ from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params
 from jaxface.linalg import psd, spectral
-from jaxface.mixtures.views import View, is_full, latent_cov, latent_mean, present, project, solve
+from jaxface.mixtures.views import View, is_full, latent_cov, latent_mean, present, project, solve, varies
 
 
 @params
@@ -139,6 +139,7 @@ def _closed_form(
     )
     model = of_views(jnp.zeros(1, v.dtype), jax.tree.map(lambda leaf: leaf[None], found.views))
     status = jnp.where(found.is_singular, int(Status.RANK_DEFICIENT), int(Status.OK))
+    status = jnp.where(fitinfo.all_finite(v), status, int(Status.NON_FINITE))
     return model, fitinfo.closed_form(dtype=v.dtype, status=status, jitter=found.jitter)
 
 
@@ -152,8 +153,8 @@ def from_covariance(
     Gradients are stopped.
     """
     mean, cov, ridge = jax.lax.stop_gradient((mean, cov, ridge))
-    cov_x, jitter_x, singular_x = _regular(cov[:dim_x, :dim_x], ridge)
-    cov_y, jitter_y, singular_y = _regular(cov[dim_x:, dim_x:], ridge)
+    cov_x, jitter_x, singular_x = _regular(mean[:dim_x], cov[:dim_x, :dim_x], ridge)
+    cov_y, jitter_y, singular_y = _regular(mean[dim_x:], cov[dim_x:, dim_x:], ridge)
     lower_x, lower_y = psd.cholesky(cov_x), psd.cholesky(cov_y)
     half = solve_triangular(lower_x, cov[:dim_x, dim_x:], lower=True)
     left, values, right = spectral.thin_svd(solve_triangular(lower_y, half.T, lower=True).T)
@@ -231,14 +232,18 @@ def _shared(mean: jax.Array, loadings: jax.Array, z: jax.Array) -> jax.Array:
     return mean + jnp.einsum("knd,kd->kn", loadings, z)
 
 
-def _regular(cov: jax.Array, ridge: jax.Array | float) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The covariance with its ridge, and with a ridge of sqrt(eps) where it is singular all the same."""
+def _regular(mean: jax.Array, cov: jax.Array, ridge: jax.Array | float) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The covariance with its ridge, and with one of sqrt(eps) in every dimension where it is singular all the same.
+
+    Pivots and that ridge are relative to the dimension's own variance: a unit makes nothing singular.
+    """
     d, eps = cov.shape[0], float(jnp.finfo(cov.dtype).eps)
     eye = jnp.eye(d, dtype=cov.dtype)
     scale = jnp.trace(cov) / d
     scale = jnp.where(scale > 0, scale, 1)
     asked = cov + ridge * scale * eye
+    own = jnp.where(varies(jnp.diagonal(asked), mean), jnp.diagonal(asked), scale)
     pivots = jnp.diagonal(psd.cholesky(asked)) ** 2
-    singular = ~(pivots.min() > d * eps * scale)  # true for NaN, where the factorisation failed
-    more = jnp.where(singular, eps**0.5 * scale, 0)
-    return asked + more * eye, ridge * scale + more, singular
+    singular = ~((pivots / own).min() > d * eps)  # true for NaN, where the factorisation failed
+    more = jnp.where(singular, eps**0.5 * own, 0)
+    return asked + jnp.diag(more), ridge * scale + more.max(), singular

@@ -4,6 +4,7 @@ Two facts make wide products of it. zhat is linear in v, so sums of zhat zhat' f
 factor L^-T of zhat = L^-T u can wait until the sums are made: `sum g v zhat' = (sum g v u') L^-1`.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -97,6 +98,7 @@ def stepwise(old: Moments, new: Moments, rate: jax.Array | float) -> Moments:
     M-step. The rates must fall, for example as `(t + 2)^-0.7`.
     """
     checks.between("rate", rate, 0.0, 1.0)
+    rate = jnp.asarray(rate, new.weight.dtype)
     old = recenter(old, tuple(view.about for view in new.views))
     kept, taken = (1 - rate) / safe(old.weight.sum()), rate / safe(new.weight.sum())
     return _about(jax.tree.map(lambda a, b: kept * a + taken * b, old, new), new)
@@ -122,19 +124,25 @@ def split(model: Mixture, views: tuple[ArrayLike, ...], weights: ArrayLike | Non
 
     A block takes every b-th sample: where the samples are cut over devices, so is each block.
     """
-    for (name, _), view in zip(NAMES, views, strict=False):
-        if view is None:
-            raise ValueError(f"{name} must be given; got None. Functions of one sample alone take a missing view.")
-        checks.finite(**{name: view})
     given = checked(model, views, "s")
     size = given[0].shape[0]
     checks.at_least("the number of samples", size, 1)
     if weights is not None:
         checks.shapes(x=(given[0], "s n"), weights=(weights, "s"))
         checks.between("weights", weights, 0.0, jnp.inf, closed_high=False)
-        weights = jnp.asarray(weights, given[0].dtype)
+        weights = jnp.asarray(weights, jnp.result_type(*given))
         checks.positive("the sum of the weights", weights.sum())
-    return _in_blocks(given, weights, number=blocks.num_blocks(size, block_size))
+    finite_where_counted(given, weights)
+    return _in_blocks([jnp.asarray(view) for view in given], weights, number=blocks.num_blocks(size, block_size))
+
+
+def finite_where_counted(views: Sequence[ArrayLike], weights: ArrayLike | None) -> None:
+    """Checks that views `[..., n]` are finite wherever their weight `[...]` is above 0."""
+    for (name, _), view in zip(NAMES, views, strict=False):
+        if weights is None or not (checks.is_concrete(view) and checks.is_concrete(weights)):
+            checks.finite(**{name: view})
+        else:
+            checks.finite(**{name: np.where(np.asarray(weights)[..., None] > 0, view, 0)})
 
 
 @partial(jax.jit, static_argnames="number")

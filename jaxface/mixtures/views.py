@@ -79,6 +79,11 @@ def is_full(noise: jax.Array) -> bool:
     return noise.ndim == 3
 
 
+def varies(variance: jax.Array, mean: jax.Array) -> jax.Array:
+    """Whether dimensions deviate from their means by more than what rounding makes of a constant."""
+    return variance > (64 * float(jnp.finfo(variance.dtype).eps) * mean) ** 2
+
+
 def solve(log_weights: jax.Array, views: tuple[View, ...]) -> Woodbury:
     """The forms of a mixture for the views given: d x d and, for full noise, n x n matrices are factorised."""
     k, _, d = views[0].loadings.shape
@@ -175,13 +180,15 @@ def present(model: Mixture, views: tuple[ArrayLike | None, ...]) -> tuple[Woodbu
     pairs = [pair for pair in zip(model.views, checked(model, views), strict=True) if pair[1] is not None]
     if not pairs:
         raise ValueError("x or y must be given; got None for every view.")
-    return solve(model.log_weights, tuple(view for view, _ in pairs)), jnp.concatenate([v for _, v in pairs])
+    forms = solve(model.log_weights, tuple(view for view, _ in pairs))
+    return forms, jnp.concatenate([jnp.asarray(v) for _, v in pairs])
 
 
-def checked(model: Mixture, views: tuple[ArrayLike | None, ...], leading: str = "") -> list[Any]:
-    """The views as arrays that fit the model, None where one is missing; `leading` names the axes before a view's own.
+def checked(model: Mixture, views: tuple[ArrayLike | None, ...], leading: str | tuple[str, ...] = "") -> list[Any]:
+    """The views as they came, if they fit the model; `leading` names the axes before a view's own, for each or for all.
 
-    The model itself is checked too: one kind of noise, one number of components and of latent dimensions.
+    One sample may lack a view, which is None then; several may not. The model itself is checked too: one kind of
+    noise, one number of components and of latent dimensions.
     """
     if len(views) != len(model.views):
         raise ValueError(f"the model has {len(model.views)} views; got {len(views)}. Pass None for a missing one.")
@@ -190,12 +197,15 @@ def checked(model: Mixture, views: tuple[ArrayLike | None, ...], leading: str = 
         shapes = " and ".join(str(view.noise.shape) for view in model.views)
         raise ValueError(f"noise must be diagonal in both views, or full in both; got shapes {shapes}.")
     specs: dict[str, tuple[Any, str]] = {"log_weights": (model.log_weights, "k")}
-    for (name, axis), view, own in zip(NAMES, views, model.views, strict=False):
+    before = (leading,) * len(views) if isinstance(leading, str) else leading
+    for (name, axis), view, own, axes in zip(NAMES, views, model.views, before, strict=False):
+        if view is None and axes:
+            raise ValueError(f"{name} must be given; got None. Functions of one sample alone take a missing view.")
         specs[f"mean_{name}"] = own.mean, f"k {axis}"
         specs[f"loadings_{name}"] = own.loadings, f"k {axis} d"
         specs[f"noise_{name}"] = own.noise, f"k {axis} {axis}" if is_full(own.noise) else f"k {axis}"
         if view is not None:
             checks.floating(**{name: view})
-            specs[name] = view, f"{leading} {axis}".strip()
+            specs[name] = view, f"{axes} {axis}".strip()
     checks.shapes(**specs)
-    return [None if view is None else jnp.asarray(view) for view in views]
+    return list(views)

@@ -33,7 +33,7 @@ CASES = [
         lambda r: (key(r), rows(r)),
         {"num_clusters": 3, "num_restarts": 4, "num_iters": 5},
     ),
-    Case(neighbors.nearest, lambda r: (rows(r), rows(r, 5)), {"num_neighbors": 3}),
+    Case(neighbors.nearest, lambda r: (rows(r), rows(r, 5)), {"num_neighbors": 3}, grad=(0, 1)),
     Case(
         neighbors.nearest,
         lambda r: (rows(r), rows(r, 5)),

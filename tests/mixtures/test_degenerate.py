@@ -54,6 +54,56 @@ def test_duplicates(kind, rng):
     assert np.isfinite(info.objective).all()
 
 
+ORDINARY = {
+    "generic": lambda x, y: (x, y),
+    "duplicates": lambda x, y: (np.repeat(x[:20], 3, axis=0), np.repeat(y[:20], 3, axis=0)),
+    "a constant dimension": lambda x, y: (np.where(np.arange(4) == 1, 5.0, x), y),
+}
+
+
+@pytest.mark.parametrize("order", ["joint", "sequential"])
+@pytest.mark.parametrize("kind", draws.KINDS)
+@pytest.mark.parametrize("case", ORDINARY)
+def test_the_likelihood_never_falls_where_the_floor_is_needed(case, kind, order, rng):
+    """Sixty pairs are few for three components: noise vanishes in some direction, and the floor holds it."""
+    x, y = ORDINARY[case](*draws.pairs(rng))
+    start = mixtures.init(jax.random.key(0), x, y, num_components=K, latent_dim=D, full_noise=draws.KINDS[kind])
+    model, info = draws.fit(x, y, start, regression=draws.regression_of(order))
+    values = np.asarray(info.objective)
+    assert np.diff(values).min() > -1e-9 * np.abs(values).max()
+    assert draws.all_finite(model)
+    if float(info.jitter) > 0:
+        assert int(info.status) == Status.RANK_DEFICIENT
+
+
+def test_full_noise_is_held_in_units_of_its_dimensions(rng):
+    """Eigenvalues of `F^-1/2 Psi F^-1/2` are at least 1, those above stay, and nothing happens where none is below."""
+    axes = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    least = np.array([[4.0, 1e-6, 1e6]])
+    root = np.sqrt(least[0])
+
+    def noise(*values):
+        return (axes * values) @ axes.T * np.outer(root, root)
+
+    found, jitter = em._floored(jnp.asarray(noise(0.5, 3.0, -0.1))[None], jnp.asarray(least))
+    np.testing.assert_allclose(found[0], noise(1.0, 3.0, 1.0), rtol=1e-9)
+    assert float(jitter) == 1e6
+    found, jitter = em._floored(jnp.asarray(noise(1.5, 3.0, 1.01))[None], jnp.asarray(least))
+    np.testing.assert_allclose(found[0], noise(1.5, 3.0, 1.01), rtol=1e-12)
+    assert float(jitter) == 0
+    gradient = jax.grad(lambda a: em._floored(a[None], jnp.asarray(least))[0].sum())(jnp.asarray(noise(0.0, 3.0, 1.0)))
+    assert np.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [1, 20])
+def test_gaussians_of_constant_data(dtype, size):
+    x = np.full((size, 3), 2.0, dtype)
+    model, info = gmm.fit(x, gmm.init(jax.random.key(0), x, num_components=1), num_iters=3)
+    assert int(info.status) == Status.RANK_DEFICIENT
+    assert draws.all_finite(model)
+
+
 @pytest.mark.parametrize("kind", draws.KINDS)
 def test_constant_data(kind):
     model, info = fitted(np.ones((S, 4)), np.ones((S, 3)), kind)
@@ -150,20 +200,14 @@ def test_a_copy_has_the_floor_of_its_donor():
     assert float(model.variance[1, 1]) == float(model.variance[0, 1]) > 1e-30 * x[:, 1].var()
 
 
-def test_the_ridge_of_full_noise_fades_and_its_result_is_symmetric(rng):
+def test_the_ridge_of_nearly_singular_latents_fades(rng):
     """All of `least` up to a pivot of `least`, none from twice that on, and no step between."""
-    axes = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    lowest = np.array([-0.1, 0.0, 0.5, 1.0, 1.2, 1.9, 2.0, 3.0])
-    added = []
-    for pivot in lowest:
-        noise = np.diag([40.0, 50.0, pivot])  # the last pivot of a diagonal matrix is its entry
-        twisted = noise + np.array([[0, 1e-3, 0], [-1e-3, 0, 0], [0, 0, 0]])
-        found, ridge = em._floored(jnp.asarray(twisted)[None], jnp.ones(1))
-        assert_close(found[0], noise + float(ridge) * np.eye(3))
-        added.append(float(ridge))
-    assert_close(np.array(added), np.array([1.0, 1.0, 1.0, 1.0, 0.8, 0.1, 0.0, 0.0]))
-    turned = axes @ np.diag([40.0, 50.0, 60.0]) @ axes.T
-    assert float(em._floored(jnp.asarray(turned)[None], jnp.ones(1))[1]) == 0
+    least = np.finfo(float).eps ** 0.5 * 90 / 3
+    for pivot, part in zip([0.0, 0.5, 1.0, 1.2, 1.9, 2.0, 3.0], [1.0, 1.0, 1.0, 0.8, 0.1, 0.0, 0.0], strict=True):
+        second = np.diag([40.0, 50.0, pivot * least])  # the last pivot of a diagonal matrix is its entry
+        twisted = second + np.array([[0, 1e-3, 0], [-1e-3, 0, 0], [0, 0, 0]])
+        found = em._precision(jnp.asarray(twisted)[None])[0]
+        np.testing.assert_allclose(found, np.linalg.inv(second + part * least * np.eye(3)), rtol=1e-6)
 
 
 def test_many_empty_components_share_the_only_one_that_lives():
@@ -183,8 +227,9 @@ def test_a_start_that_is_not_positive_definite_says_so(rng):
     x, y = draws.pairs(rng)
     start = draws.pcca(rng, full=True)
     bad = PCCAMixture(**(vars(start) | {"noise_x": -start.noise_x}))
-    _, info = draws.fit(x, y, bad)
-    assert int(info.status) >= Status.NON_FINITE
+    for start in (bad, PCCAMixture(**(vars(draws.pcca(rng)) | {"mean_x": np.full((K, 4), np.nan)}))):
+        _, info = draws.fit(x, y, start)
+        assert int(info.status) == Status.NON_FINITE
 
 
 def test_a_member_of_a_batch_fails_alone(rng):
@@ -194,3 +239,6 @@ def test_a_member_of_a_batch_fails_alone(rng):
     starts = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), draws.pcca(rng))
     _, info = draws.fit_batch(np.stack([x, flat]), y, starts, np.ones((2, S)))
     assert [Status(int(status)) for status in info.status] == [Status.OK, Status.RANK_DEFICIENT]
+    flat[3, 2] = np.inf
+    _, info = draws.fit_batch(np.stack([x, flat]), y, starts, np.ones((2, S)))
+    assert [Status(int(status)) for status in info.status] == [Status.OK, Status.NON_FINITE]

@@ -182,21 +182,43 @@ def test_an_offset_moves_the_means_and_nothing_else(rng):
     assert_close(moved.noise_x, model.noise_x, factor=1e4)
 
 
-def test_a_unit_scales_the_model(rng):
+@pytest.mark.parametrize("kind", draws.KINDS)
+def test_a_unit_scales_the_model(kind, rng):
     """The floor is relative to each dimension, so a unit cannot make it bite."""
-    start = draws.pcca(rng)
-    x, y = draws.pairs(rng)
+    start = draws.pcca(rng, full=draws.KINDS[kind])
+    x, y = (np.concatenate(views) for views in zip(*(draws.pairs(rng) for _ in range(3)), strict=True))
     unit = jnp.asarray([[1e-6, 1, 1e3, 1]])
+    squared = unit**2 if kind == "diagonal" else unit[:, :, None] * unit[:, None, :]
     scaled = {
         "mean_x": start.mean_x * unit,
         "loadings_x": start.loadings_x * unit[:, :, None],
-        "noise_x": start.noise_x * unit**2,
+        "noise_x": start.noise_x * squared,
     }
     model, info = draws.fit(x, y, start)
     other, other_info = draws.fit(x * np.asarray(unit), y, PCCAMixture(**(vars(start) | scaled)))
-    assert_close(other.noise_x / unit**2, model.noise_x, factor=1e3)
-    assert_close(other_info.objective + S * jnp.log(unit).sum(), info.objective, factor=100)
-    assert float(other_info.jitter) == 0
+    assert float(info.jitter) == float(other_info.jitter) == 0
+    assert_close(other.noise_x / squared, model.noise_x, factor=1e5)
+    assert_close(other_info.objective + len(x) * jnp.log(unit).sum(), info.objective, factor=1e3)
+
+
+def test_data_and_start_of_two_types_meet_in_the_wider_one(rng):
+    x, y = draws.pairs(rng)
+    start = draws.pcca(rng)
+    narrow = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), start)
+    for given, model in (((np.float32(x), np.float32(y)), start), ((x, y), narrow)):
+        for tol in (0.0, 1e-9):
+            found, info = mixtures.fit(*given, model, num_iters=3, tol=tol)
+            assert found.noise_x.dtype == info.objective.dtype == jnp.float64
+    moments, _ = mixtures.e_step(narrow, np.float32(x), np.float32(y))
+    assert mixtures.stepwise(moments, moments, np.float64(0.3)).weight.dtype == jnp.float32
+
+
+def test_the_start_of_float32_data_far_from_the_origin(rng):
+    labels = np.arange(40_000) % 2
+    x = (rng.normal(size=(40_000, 2)) + 8 * labels[:, None] + 1e4).astype(np.float32)
+    start = gmm.init(jax.random.key(0), x, num_components=2)
+    np.testing.assert_allclose(np.sort(start.mean, axis=0) - 1e4, [[0, 0], [8, 8]], atol=0.05)
+    np.testing.assert_allclose(start.variance, 1, atol=0.1)
 
 
 def test_vmap_over_starts_and_weights(rng):

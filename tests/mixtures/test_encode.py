@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxface import mixtures
-from jaxface.mixtures import ENCODERS, GMM, encode, normalize
+from jaxface.mixtures import ENCODERS, GMM, encode, normalize, stats
 from tests.mixtures import draws
 from tests.mixtures.draws import D, K, M, N, S
 from tests.reference import mixtures_reference as reference
@@ -239,3 +239,22 @@ def test_sets_of_one_person_are_nearer_to_each_other():
     for codes in vectors.values():
         similarity = np.array(codes @ codes.T) - 2 * np.eye(16)
         assert np.mean(np.asarray(person)[similarity.argmax(axis=1)] == person) > 0.9
+
+
+@pytest.mark.parametrize("log_weight", [-np.inf, -200.0])
+def test_a_component_of_no_weight_has_no_part_in_a_fisher_vector(log_weight, rng):
+    model = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), draws.gaussians(rng))
+    alone = jnp.log(jnp.full(K, 1 / (K - 1), jnp.float32)).at[0].set(log_weight)
+    found = encode.fisher_vector(GMM(**(vars(model) | {"log_weights": alone})), rng.normal(size=(9, N)).astype("f4"))
+    assert np.isfinite(found).all()
+
+
+def test_a_descriptor_of_weight_zero_may_hold_anything(rng):
+    model, x = draws.gaussians(rng), rng.normal(size=(2, 9, N))
+    weights = np.ones((2, 9))
+    weights[1, 3] = 0
+    expected = encode.encode_batch(model, x, encoder=encode.fisher_vector, weights=weights)
+    x[1, 3] = np.nan
+    assert_close(encode.encode_batch(model, x, encoder=encode.fisher_vector, weights=weights), expected)
+    alone, _ = stats.e_step(model, x[1], weights=weights[1])
+    assert_close(alone, stats.e_step(model, np.delete(x[1], 3, axis=0))[0], factor=10)

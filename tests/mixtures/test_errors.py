@@ -137,7 +137,21 @@ CASES = {
     ),
     "an x of another dimension in a matrix of ratios": (
         lambda: mixtures.llr_matrix(MODEL, Y, Y),
-        r"mean_x must have shape \[k, n\] with n = 3; got shape \(3, 4\)",
+        r"x must have shape \[a, n\] with n = 4; got shape \(6, 3\)",
+    ),
+    "NaN in a matrix of ratios": (lambda: mixtures.llr_matrix(MODEL, NAN, Y), "x must be finite; 1 of 24 values"),
+    "two kinds of noise in a matrix of ratios": (
+        lambda: mixtures.llr_matrix(changed(noise_y=FULL.noise_y), X, Y),
+        "noise must be diagonal in both views, or full in both",
+    ),
+    "integers in a matrix of ratios": (
+        lambda: mixtures.llr_matrix(MODEL, X.astype(int), Y),
+        "x must be a floating point array; got dtype int64",
+    ),
+    "a ratio of one view": (lambda: mixtures.llr(MODEL, None, Y[0]), "x and y must both be given"),
+    "no floor in one step": (
+        lambda: mixtures.m_step(MODEL, mixtures.e_step(MODEL, X, Y)[0], floor=-1.0),
+        r"floor must lie in \(0, inf\); got -1.0",
     ),
     "a rate above one": (
         lambda: mixtures.stepwise(*[mixtures.e_step(MODEL, X, Y)[0]] * 2, 1.5),
@@ -160,6 +174,34 @@ CASES = {
             weights=np.array([[1] * 6, [0] * 6, [0] * 6]),
         ),
         "every image must have a descriptor; 2 have none, the first is image 1",
+    ),
+    "an image of integers": (
+        lambda: encode.super_vector(MODEL, X.astype(int), Y),
+        "x must be a floating point array; got dtype int64",
+    ),
+    "an image in a list": (
+        lambda: encode.fisher_vector(GAUSSIANS, X.tolist()),
+        "x must be an array of numbers; got a list",
+    ),
+    "an image without its second view": (
+        lambda: encode.super_vector(MODEL, X, None),
+        "y must be given; got None. Functions of one sample alone take a missing view",
+    ),
+    "images without their second view": (
+        lambda: encode.encode_batch(MODEL, X[None], None, encoder=encode.super_vector),
+        "y must be given; got None",
+    ),
+    "weights of images that are no numbers": (
+        lambda: encode.encode_batch(GAUSSIANS, X[None], encoder=encode.fisher_vector, weights=np.full((1, 6), np.nan)),
+        r"weights must lie in \[0, inf\); got 6 values outside, the first nan",
+    ),
+    "sets of different width": (
+        lambda: encode.pad_sets([X, X[:, :2]]),
+        r"x must hold sets \[s, n\] of one width n; got shape \(6, 2\) for image 1",
+    ),
+    "sets that are vectors": (
+        lambda: encode.pad_sets([X[0]]),
+        r"x must hold sets \[s, n\] of one width n; got shape \(4,\) for image 0",
     ),
     "weights of other images": (
         lambda: encode.encode_batch(

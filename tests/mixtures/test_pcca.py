@@ -111,3 +111,29 @@ def test_samples_do_not_come_twice(rng):
     left, right = (draws.sample(jax.random.key(seed), model, num_samples=100) for seed in (0, 1))
     assert not np.isclose(left.x, right.x).any()
     np.testing.assert_array_equal(left.x, draws.sample(jax.random.key(0), model, num_samples=100).x)
+
+
+@pytest.mark.parametrize(("dtype", "unit"), [(np.float32, 1e-3), (np.float64, 1e-8)])
+def test_a_unit_makes_nothing_singular(dtype, unit, rng):
+    """One dimension in another unit: the same correlations, and no ridge."""
+    z = rng.normal(size=(300, 2))
+    x, y = (z @ rng.normal(size=(2, 4)) + rng.normal(size=(300, 4)) for _ in "xy")
+    plain, _ = mixtures.closed_form(x, y, latent_dim=3)
+    scaled, info = mixtures.closed_form((x * [1, unit, 1, 1]).astype(dtype), y.astype(dtype), latent_dim=3)
+    assert int(info.status) == Status.OK
+    assert float(info.jitter) == 0
+    expected = mixtures.canonical_correlations(plain)
+    np.testing.assert_allclose(mixtures.canonical_correlations(scaled), expected, atol=1e-4)
+    for singular in (x[:, :1] * np.ones(4), np.where(np.arange(4) == 2, 0.1, x)):
+        _, info = mixtures.closed_form(singular.astype(dtype), y.astype(dtype), latent_dim=3)
+        assert int(info.status) == Status.RANK_DEFICIENT
+
+
+def test_a_matrix_of_ratios_has_gradients_beside_a_component_of_no_weight(rng):
+    model = draws.pcca(rng)
+    model = PCCAMixture(**(vars(model) | {"log_weights": jnp.log(jnp.asarray([0.0, 0.4, 0.6]))}))
+    x, y = (jnp.asarray(view[:3]) for view in draws.pairs(rng))
+    found = jax.grad(lambda a: mixtures.llr_matrix(model, a, y).sum())(x)
+    pairs = jax.vmap(jax.vmap(mixtures.llr, in_axes=(None, None, 0)), in_axes=(None, 0, None))
+    assert_close(mixtures.llr_matrix(model, x, y), pairs(model, x, y), factor=100)
+    assert_close(found, jax.grad(lambda a: pairs(model, a, y).sum())(x), factor=1e3)
