@@ -96,7 +96,7 @@ def _of_split(settings: ConfigDict, split: Split, key: jax.Array) -> dict[str, A
 
 
 def _estimated(
-    settings: ConfigDict, split: Split, key: jax.Array, kind: str, form: Form, bandwidth: float, exact: Fit
+    settings: ConfigDict, split: Split, key: jax.Array, kind: str, form: Form, bandwidth: np.floating, exact: Fit
 ) -> dict[str, np.ndarray]:
     """Error and agreement with the exact kernel `[sizes]` of one draw of a map."""
     grams = estimates.growing(key, split.x / bandwidth, init=MAPS[kind], form=form, sizes=tuple(settings.sizes))

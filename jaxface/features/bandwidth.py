@@ -45,12 +45,13 @@ def median_distance(key: jax.Array, x: ArrayLike, *, num_pairs: int = 10_000) ->
 
 def choose_bandwidth(
     key: jax.Array, x: ArrayLike, *, init: Init, num_features: int, quantile: float, form: Form = forms.sin
-) -> float:
+) -> np.floating:
     """The least bandwidth with the share `quantile` of all `|V x|` in the range where `form` is one to one.
 
     `sigma = quantile_q(|V_1 x|) / (pi / 2)` for the sine, with pi for pairs, over the rows of x `[n, d]`; V_1 is the
     map that `init` draws with this key at bandwidth 1, so the same key must draw the map. At 1 every entry is inside.
-    In general V x ~ N(0, |x|^2 / sigma^2): .999 needs about 2.1 |x| for the sine. On the host.
+    In general V x ~ N(0, |x|^2 / sigma^2): .999 needs about 2.1 |x| for the sine. The number has the dtype of x, for a
+    key draws other numbers in another one, and a map follows its bandwidth. On the host.
     """
     sizes = checks.shapes(x=(x, "n d"))
     checks.floating(x=x)
@@ -63,7 +64,7 @@ def choose_bandwidth(
     checks.positive("quantile of |V x|", reached)
     # Rounding must not carry the last entry over the end of the range, where the angle of a pair changes its sign.
     margin = 64 * float(jnp.finfo(dtype).eps)
-    return (1 + margin) * reached / forms.inverse(form).half_width
+    return np.dtype(dtype).type((1 + margin) * reached / forms.inverse(form).half_width)
 
 
 def _identity(u: jax.Array) -> jax.Array:

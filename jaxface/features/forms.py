@@ -10,7 +10,6 @@ paper calls a valid choice for the kernel, is not: for the Gaussian it approxima
 `exp(-(|x|^2 + |y|^2) / (2 s^2)) sinh(x'y / s^2)`.
 """
 
-import inspect
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -48,6 +47,7 @@ class RandomPhase:
 
     def __call__(self, u: jax.Array) -> jax.Array:
         """Features `[f]`."""
+        checks.shapes(phases=(self.phases, "f"), u=(u, "... f"))
         return math.sqrt(2 / u.shape[-1]) * trig.cos(u + self.phases)
 
 
@@ -75,8 +75,8 @@ def random_phase(key: jax.Array, *, num_features: int, dtype: Any = None) -> Ran
 
 
 def as_tree(form: Form) -> Form:
-    """The form as a pytree, so that a jitted function may take it: a plain function is wrapped."""
-    return jax.tree_util.Partial(form) if inspect.isfunction(form) else form
+    """The form as a pytree, so that a jitted function may take it: what is not one, any function, is wrapped."""
+    return jax.tree_util.Partial(form) if jax.tree_util.all_leaves([form]) else form
 
 
 def real(features: jax.Array, form: Form) -> tuple[jax.Array, Form]:

@@ -61,4 +61,5 @@ def rotation_invariant(key: jax.Array, num: int, dim: int, spectrum: Spectrum, d
 
 
 def _student_scale(key: jax.Array, shape: tuple[int, ...], nu: float, dtype: Any) -> jax.Array:
-    return jnp.sqrt(nu / jax.random.gamma(key, nu, shape, dtype))
+    gamma = jax.random.gamma(key, nu, shape, dtype)
+    return jnp.sqrt(nu / jnp.maximum(gamma, jnp.finfo(gamma.dtype).tiny))  # a draw of a small nu may underflow

@@ -38,11 +38,13 @@ class SparseCode(NamedTuple):
 
 def decode(dictionary: Dictionary, code: SparseCode) -> jax.Array:
     """`D x` `[d]` of one code."""
+    _check_one(code)
     return weighted_sum(dictionary.atoms.T, code.indices, code.values)
 
 
 def dense(code: SparseCode, *, num_atoms: int) -> jax.Array:
     """The code as a vector x `[k]` with at most s entries."""
+    _check_one(code)
     return jnp.zeros(num_atoms, code.values.dtype).at[code.indices].add(code.values)
 
 
@@ -75,6 +77,11 @@ def check_dictionary(dictionary: Dictionary, x: ArrayLike, axes: str, sparsity: 
     checks.finite(atoms=dictionary.atoms, x=x)
     check_sparsity(sparsity, sizes["k"])
     checks.at_most("sparsity", sparsity, sizes["d"], "the dimension")
+
+
+def _check_one(code: SparseCode) -> None:
+    """One code, and not a batch of them: for that, vmap."""
+    checks.shapes(indices=(code.indices, "s"), values=(code.values, "s"))
 
 
 def check_sparsity(sparsity: int, num_atoms: int) -> None:

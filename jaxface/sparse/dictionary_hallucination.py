@@ -72,6 +72,7 @@ def fit_dw_ksvd(
 ) -> tuple[DictionaryHallucinator, FitInfo]:
     """Atoms for faces x `[n, d]` with the visible pixels counted `1 + beta` times; the objective counts them so too."""
     centred, mean, visible = checked(x, mask)
+    checks.shapes(beta=(beta, ""))
     checks.between("beta", beta, 0.0, float("inf"), closed_high=False)
     check_visible(visible.shape[0], sparsity)
     beta = jnp.asarray(beta, centred.dtype)

@@ -83,9 +83,11 @@ def feature_reconstruction(model: FastfoodDictionaryHallucinator) -> Reconstruct
     return features
 
 
-def share_clipped(model: FastfoodDictionaryHallucinator, pixels: jax.Array) -> jax.Array:
+def share_clipped(model: FastfoodDictionaryHallucinator, pixels: ArrayLike) -> jax.Array:
     """The share of the features of a reconstruction beyond the range of the sine, where no image has them."""
-    features = feature_reconstruction(model)(pixels)
+    checks.shapes(visible=(model.visible, "v"), pixels=(pixels, "v"))
+    checks.floating(pixels=pixels)
+    features = feature_reconstruction(model)(jnp.asarray(pixels))
     return (jnp.abs(features) > 1 / math.sqrt(features.shape[0])).mean(dtype=features.dtype)
 
 

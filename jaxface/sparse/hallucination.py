@@ -66,9 +66,11 @@ def _reconstruct_matrix(model: Hallucinator, pixels: jax.Array, *, block_size: i
     return blocks.map_rows(model.prepare(), pixels, block_size=block_size)
 
 
-def with_visible(model: Hallucinator, image: jax.Array, pixels: jax.Array) -> jax.Array:
+def with_visible(model: Hallucinator, image: ArrayLike, pixels: ArrayLike) -> jax.Array:
     """The image `[d]` with its visible pixels `[v]` put back: what is seen need not be invented."""
-    return image.at[model.visible].set(pixels)
+    checks.shapes(mean=(model.mean, "d"), image=(image, "d"), visible=(model.visible, "v"), pixels=(pixels, "v"))
+    checks.floating(image=image, pixels=pixels)
+    return jnp.asarray(image).at[model.visible].set(pixels)
 
 
 def fit_for_psnr(

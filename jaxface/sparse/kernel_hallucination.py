@@ -14,14 +14,15 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import blocks, checks, fitinfo, prng
-from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.core import blocks, checks, prng
+from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params
 from jaxface.features import fastfood, forms
 from jaxface.features.fastfood import Fastfood
+from jaxface.linalg import distances, gram
 from jaxface.linalg.gram import Kernel
 from jaxface.sparse.hallucination import Reconstruction, checked, checked_weights
-from jaxface.sparse.linear_hallucination import penalized_solve
+from jaxface.sparse.linear_hallucination import penalized_solve, report
 
 _ROWS = 1024  # faces in flight: wide enough for the products of their features
 
@@ -69,7 +70,9 @@ def fit_kernel_ridge(
     kernel: Kernel, x: ArrayLike, mask: ArrayLike, *, ridge: jax.Array | float, weights: ArrayLike | None = None
 ) -> tuple[KernelHallucinator, FitInfo]:
     """The regression of faces x `[n, d]` on the kernel functions of all of them: for thousands of faces, not more."""
+    kernel = gram.as_kernel(kernel)
     centred, mean, visible = checked(x, mask)
+    checks.shapes(ridge=(ridge, ""))
     checks.positive("ridge", ridge)
     train = centred[:, visible]
     coefficients, info = _kernel_ridge(kernel, train, centred, checked_weights(weights, centred), ridge)
@@ -83,10 +86,10 @@ def _kernel_ridge(
     k = kernel(train, train)
     penalty = ridge * jnp.trace(k) / k.shape[0]
     # With weights to the power 1/2 on both sides, a weight of zero is no division.
-    root = jnp.sqrt(weights)
+    root = distances.safe_sqrt(weights)
     weighted = root[:, None] * k * root[None, :]
     coefficients = root[:, None] * penalized_solve(weighted, root[:, None] * centred, penalty)
-    return coefficients, _report(coefficients, ridge)
+    return coefficients, report(coefficients, ridge)
 
 
 def fit_fastfood_ridge(
@@ -101,6 +104,7 @@ def fit_fastfood_ridge(
 ) -> tuple[FastfoodHallucinator, FitInfo]:
     """The regression of faces x `[n, d]` on `num_features` random frequencies of their visible pixels."""
     centred, mean, visible = checked(x, mask)
+    checks.shapes(ridge=(ridge, ""))
     checks.positive("ridge", ridge)
     features = fastfood.init(
         prng.stream(key, "features"),
@@ -129,11 +133,6 @@ def _fastfood_ridge(
         return moments[0] + weighted.T @ z, moments[1] + weighted.T @ faces
 
     zero = jnp.zeros((width, width), centred.dtype), jnp.zeros((width, centred.shape[1]), centred.dtype)
-    gram, cross = blocks.fold_rows(add, zero, (centred, weights), block_size=_ROWS)
-    coefficients = penalized_solve(gram, cross, jnp.asarray(ridge, centred.dtype))
-    return coefficients, _report(coefficients, ridge)
-
-
-def _report(coefficients: jax.Array, ridge: jax.Array | float) -> FitInfo:
-    status = jnp.where(jnp.isfinite(coefficients).all(), int(Status.OK), int(Status.NOT_PSD))
-    return fitinfo.closed_form(dtype=coefficients.dtype, status=status, jitter=ridge)
+    square, cross = blocks.fold_rows(add, zero, (centred, weights), block_size=_ROWS)
+    coefficients = penalized_solve(square, cross, jnp.asarray(ridge, centred.dtype))
+    return coefficients, report(coefficients, ridge)

@@ -13,7 +13,7 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import nullspace, spectral
+from jaxface.linalg import gram, nullspace, spectral
 from jaxface.linalg.gram import Kernel
 from jaxface.sparse import atom_update, ksvd, omp
 from jaxface.sparse.atom_update import Update
@@ -34,14 +34,14 @@ def init(key: jax.Array, kernel: Kernel, x: ArrayLike, *, num_atoms: int) -> Ker
     checks.finite(x=x)
     checks.at_least("num_atoms", num_atoms, 1)
     checks.at_most("num_atoms", num_atoms, sizes["n"], "the number of images")
-    x = jnp.asarray(x)
+    kernel, x = gram.as_kernel(kernel), jnp.asarray(x)
     chosen = jax.random.choice(key, sizes["n"], (num_atoms,), replace=False)
-    gram = kernel(x[chosen], x[chosen])
-    energy = jnp.diagonal(gram)
+    inner = kernel(x[chosen], x[chosen])
+    energy = jnp.diagonal(inner)
     scale = jnp.where(energy > 0, energy, 1) ** -0.5
-    coefficients = jnp.zeros((sizes["n"], num_atoms), gram.dtype).at[chosen, jnp.arange(num_atoms)].set(scale)
+    coefficients = jnp.zeros((sizes["n"], num_atoms), inner.dtype).at[chosen, jnp.arange(num_atoms)].set(scale)
     return KernelDictionary(
-        kernel=kernel, train=x, coefficients=coefficients, gram=gram * scale[:, None] * scale[None, :]
+        kernel=kernel, train=x, coefficients=coefficients, gram=inner * scale[:, None] * scale[None, :]
     )
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks, loops
@@ -70,7 +71,8 @@ def fit(
     """
     _check(x, init, sparsity, max_coherence, min_users, block_size)
     options = {"sparsity": sparsity, "update": update, "block_size": block_size}
-    return _fit(jnp.asarray(x), init, max_coherence, min_users, num_iters=num_iters, tol=tol, **options)
+    x = jax.lax.stop_gradient(jnp.asarray(x))
+    return _fit(x, init, max_coherence, min_users, num_iters=num_iters, tol=tol, **options)
 
 
 @partial(jax.jit, static_argnames=("sparsity", "num_iters", "tol", "update", "block_size"))
@@ -112,7 +114,8 @@ def trace(
     _check(x, init, sparsity, max_coherence, min_users, block_size)
     checks.at_least("num_iters", num_iters, 1)
     options = {"sparsity": sparsity, "update": update, "block_size": block_size}
-    return _trace(jnp.asarray(x), init, max_coherence, min_users, num_iters=num_iters, **options)
+    x = jax.lax.stop_gradient(jnp.asarray(x))
+    return _trace(x, init, max_coherence, min_users, num_iters=num_iters, **options)
 
 
 @partial(jax.jit, static_argnames=("sparsity", "num_iters", "update", "block_size"))
@@ -143,7 +146,7 @@ def _sweep(
     block_size: int,
 ) -> tuple[Dictionary, Sweep]:
     """Coding, codebook, replacement."""
-    coded = code_signals(dictionary, jax.lax.stop_gradient(x), sparsity=sparsity, block_size=block_size)
+    coded = code_signals(dictionary, x, sparsity=sparsity, block_size=block_size)
     book = atom_update.update_atoms(coded, update=update)
     too_few = atom_update.count_users(book.codes, num_atoms=book.atoms.shape[0]) < min_users
     atoms, replaced = replace_atoms(book, x, too_few | repeats(book.atoms, max_coherence))
@@ -170,7 +173,7 @@ def code_signals(dictionary: Dictionary, x: jax.Array, *, sparsity: int, block_s
 
 def repeats(atoms: jax.Array, max_coherence: ArrayLike) -> jax.Array:
     """Which atoms `[k, d]` (rows) have a cosine above `max_coherence`, of either sign, with an earlier one."""
-    cosines = jnp.abs(distances.cosine_matrix(atoms, atoms))
+    cosines = jnp.minimum(jnp.abs(distances.cosine_matrix(atoms, atoms)), 1)  # that of equal atoms is rounded
     return (jnp.tril(cosines, -1) > max_coherence).any(axis=1)
 
 
@@ -205,6 +208,7 @@ def _check(
     x: ArrayLike, init: Dictionary, sparsity: int, max_coherence: ArrayLike, min_users: ArrayLike, block_size: int
 ) -> None:
     check_dictionary(init, x, "n d", sparsity)
+    checks.at_least("number of signals", np.shape(x)[0], 1)
     checks.between("max_coherence", max_coherence, 0.0, 1.0, closed_low=False)
     checks.between("min_users", min_users, 0, float("inf"), closed_high=False)
     checks.at_least("block_size", block_size, 1)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo
-from jaxface.core.fitinfo import FitInfo
+from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params
 from jaxface.linalg import nullspace, psd, spectral
 from jaxface.sparse.hallucination import Reconstruction, checked, checked_weights
@@ -81,6 +81,7 @@ def fit_ridge(
     `r = ridge tr Y_v'W Y_v / v`, relative to the mean eigenvalue.
     """
     centred, mean, visible = checked(x, mask)
+    checks.shapes(ridge=(ridge, ""))
     checks.positive("ridge", ridge)
     matrix, info = _ridge(centred, visible, checked_weights(weights, centred), ridge)
     return AffineHallucinator(mean=mean, visible=visible, matrix=matrix), info
@@ -95,7 +96,13 @@ def _ridge(
     gram = weighted.T @ seen
     penalty = ridge * jnp.trace(gram) / gram.shape[0]
     matrix = penalized_solve(gram, weighted.T @ centred, penalty)
-    return matrix, fitinfo.closed_form(dtype=centred.dtype, jitter=ridge)
+    return matrix, report(matrix, ridge)
+
+
+def report(solution: jax.Array, ridge: jax.Array | float) -> FitInfo:
+    """Of a penalised solve: NOT_PSD where the ridge was too small for the precision."""
+    status = jnp.where(jnp.isfinite(solution).all(), int(Status.OK), int(Status.NOT_PSD))
+    return fitinfo.closed_form(dtype=solution.dtype, status=status, jitter=ridge)
 
 
 def penalized_solve(a: jax.Array, b: jax.Array, penalty: jax.Array) -> jax.Array:

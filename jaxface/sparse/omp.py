@@ -118,6 +118,7 @@ def encode_gram(
 def kernel_encode(dictionary: KernelDictionary, x: ArrayLike, *, sparsity: int, tol: ArrayLike = 0.0) -> SparseCode:
     """(3): the code of `Phi(x)` for one image x `[d]`, from its n kernel values; vmap it for a batch."""
     checks.shapes(train=(dictionary.train, "n d"), coefficients=(dictionary.coefficients, "n k"), x=(x, "d"))
+    checks.floating(x=x)
     checks.finite(x=x)
     row = jnp.asarray(x)[None, :]
     correlations = dictionary.kernel(row, dictionary.train)[0] @ dictionary.coefficients

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
 from jaxface.core import checks
@@ -114,6 +115,7 @@ def update(
     the signals of the batch that are coded worst, and their sums to zero.
     """
     check_dictionary(state.dictionary, x, "b d", sparsity)
+    checks.at_least("signals of a batch", np.shape(x)[0], 1)
     checks.between("forgetting", forgetting, 0.0, float("inf"), closed_high=False)
     checks.between("max_coherence", max_coherence, 0.0, 1.0, closed_low=False)
     checks.between("min_share", min_share, 0.0, 1.0)

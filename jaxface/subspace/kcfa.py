@@ -44,6 +44,7 @@ def fit(
     checks.finite(x=x)
     checks.at_least("num_classes", num_classes, 2, "one class has no other to be told from")
     checks.dense_labels("labels", labels, num_classes)
+    checks.every_label("labels", labels, num_classes)
     checks.positive("ridge", ridge)
     return _fit(
         OnUnitEnergy(kernel=gram.as_kernel(kernel)), jnp.asarray(x), jnp.asarray(labels), ridge, num_classes=num_classes
@@ -74,6 +75,9 @@ def median_distance(x: ArrayLike) -> float:
 
 def describe(filters: KernelMap, x: ArrayLike) -> jax.Array:
     """The responses `[c]` to one image `[d]`, of unit length: inner products of two are scores. Zero where all are."""
+    checks.shapes(train=(filters.train, "n d"), x=(x, "d"))
+    checks.floating(x=x)
+    checks.finite(x=x)
     return distances.normalize(kernel_transform(filters, jnp.asarray(x)))
 
 

@@ -64,3 +64,14 @@ def test_it_is_the_quantile_of_a_normal_for_vectors_of_one_length(quantile, fact
     x *= 3 / np.linalg.norm(x, axis=1)[:, None]
     chosen = choose_bandwidth(jax.random.key(0), x, init=MAPS["fastfood"], num_features=320, quantile=quantile)
     np.testing.assert_allclose(chosen, factor * 3, rtol=0.03)
+
+
+def test_the_map_follows_its_bandwidth_in_float32(rng):
+    """With x64 on a Python number would draw the map in float64: other frequencies, some of them out of range."""
+    x = rng.normal(size=(50, 20)).astype(np.float32)
+    for number in range(12):
+        key, settings = jax.random.key(number), {"num_features": 64}
+        chosen = choose_bandwidth(key, x, init=MAPS["fastfood"], quantile=1.0, **settings)
+        params = MAPS["fastfood"](key, input_dim=20, bandwidth=chosen, **settings)
+        assert maps.dtype_of(params) == jnp.float32
+        assert np.abs(maps.feature_matrix(params, x, form=unchanged)).max() <= np.pi / 2

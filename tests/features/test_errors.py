@@ -50,7 +50,20 @@ def test_a_kernel_that_is_not_rotation_invariant(kind):
         drawn(kind, spectrum=spectra.laplacian)
 
 
+def test_a_bandwidth_that_vanishes_in_the_type_of_the_map():
+    with pytest.raises(ValueError, match=r"bandwidth must lie in \(0, inf\); got 0.0"):
+        drawn(bandwidth=1e-50, dtype=np.float32)
+
+
 CASES = {
+    "fewer features than dimensions to invert": (
+        lambda: invert(a_map("fastfood", num_features=5), np.zeros(5), form=forms.sin),
+        r"num_features of the map must be at least 6 \(fewer do not determine x\); got 5",
+    ),
+    "phases of another map": (
+        lambda: fastfood.transform(a_map("fastfood"), X[0], form=forms.random_phase(KEY, num_features=1)),
+        r"u must have shape \[..., f\] with f = 1; got shape \(20,\)",
+    ),
     "no smoothness": (lambda: spectra.matern(nu=0.0), r"nu must lie in \(0, inf\); got 0.0"),
     "a vector of another dimension": (
         lambda: fastfood.project(a_map("fastfood"), np.ones(5)),

@@ -72,3 +72,15 @@ def test_an_early_end_is_not_an_eigenvalue_zero():
 def test_the_range_has_no_gradient():
     gradient = jax.grad(lambda s: krylov.spectral_range(lambda v: s * v, jnp.ones(4), num_steps=4)[1])(2.0)
     assert float(gradient) == 0
+
+
+def test_the_unit_of_b_does_not_matter_in_float32(rng):
+    """Squares of 1e-25 and of 1e25 are out of range there."""
+    a, b = with_spectrum(rng, np.linspace(1, 10, 12)).astype(jnp.float32), rng.normal(size=12)
+    plain = krylov.conjugate_gradient(lambda v: a @ v, jnp.asarray(b, jnp.float32), tol=1e-6, num_iters=50)
+    for unit in (2.0**-85, 2.0**85):
+        found = krylov.conjugate_gradient(lambda v: a @ v, jnp.asarray(unit * b, jnp.float32), tol=1e-6, num_iters=50)
+        assert int(found.num_iters) == int(plain.num_iters) > 5
+        np.testing.assert_allclose(found.x / unit, plain.x, rtol=1e-5)
+        assert bool(found.is_converged)
+    assert not np.asarray(krylov.conjugate_gradient(lambda v: a @ v, jnp.zeros(12), tol=1e-6, num_iters=5).x).any()

@@ -1,12 +1,14 @@
 """The products against dense matrices, what a draw looks like, and the matrix forms."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
 
-from jaxface.features import MAPS, fastfood, forms, kitchen_sinks, maps, orthogonal, sorf
+from jaxface.features import MAPS, fastfood, forms, kitchen_sinks, maps, orthogonal, sorf, spectra
 from tests.features import draws
 from tests.features.draws import FAST, KINDS, a_map
 from tests.reference import features_reference as reference
@@ -193,3 +195,17 @@ def test_float32_features_are_near_those_of_float64(kind, rng):
         wide, narrow = (maps.feature_matrix(p, x.astype(t), form=form) for p, t in ((double, float), (single, "f4")))
         assert narrow.dtype == jnp.float32
         assert np.abs(wide - narrow).max() * 9500**0.5 < 3e-6
+
+
+@pytest.mark.parametrize("form", [jnp.sin, functools.partial(jnp.add, 1.0), jax.jit(jnp.cos)])
+def test_any_function_is_a_form(form, rng):
+    params, x = draws.a_map("fastfood"), rng.normal(size=(3, 6))
+    each = [maps.transform(params, row, form=form) for row in x]
+    assert_close(maps.feature_matrix(params, x, form=form), np.stack(each))
+
+
+def test_a_very_rough_kernel_has_finite_features(rng):
+    params = MAPS["kitchen_sinks"](
+        jax.random.key(0), input_dim=2, num_features=4096, bandwidth=np.float32(1), spectrum=spectra.matern(nu=0.05)
+    )
+    assert np.isfinite(maps.feature_matrix(params, np.ones((1, 2), np.float32), form=forms.cos_sin)).all()

@@ -132,9 +132,53 @@ def test_bad_input(rng):
         linear.fit_pca(x, MASK, num_components=31)
     with pytest.raises(ValueError, match="beta must lie in"):
         by_dictionary.fit_dw_ksvd(KEY, x, MASK, beta=-1.0, **DICTIONARY)
+    with pytest.raises(ValueError, match=r"beta must have shape \[\]; got shape \(30,\)"):
+        by_dictionary.fit_dw_ksvd(KEY, x, MASK, beta=np.ones(30), **DICTIONARY)
+    with pytest.raises(ValueError, match=r"ridge must have shape \[\]; got shape \(3,\)"):
+        linear.fit_ridge(x, MASK, ridge=np.ones(3))
+    with pytest.raises(ValueError, match=r"kernel must be one of jaxface.linalg.gram.*got 'gaussian' of type str"):
+        by_kernel.fit_kernel_ridge("gaussian", x, MASK, ridge=1e-2)
     model, _ = fit(x, MASK)
     with pytest.raises(ValueError, match=r"pixels must have shape \[v\] with v = 15"):
         hallucination.reconstruct(model, x[0])
+    with pytest.raises(ValueError, match=r"pixels must have shape \[v\] with v = 15; got shape \(1,\)"):
+        hallucination.with_visible(model, x[0], x[0, :1])
+    with pytest.raises(ValueError, match="image must be a floating point array; got dtype uint8"):
+        hallucination.with_visible(model, x[0].astype(np.uint8), x[0, MASK])
+    model, _ = FITS["fastfood_dw_ksvd"](x, MASK)
+    with pytest.raises(ValueError, match=r"pixels must have shape \[v\] with v = 15; got shape \(3,\)"):
+        by_fastfood.share_clipped(model, x[0, :3])
+
+
+def test_a_ridge_below_the_rounding_says_so(rng):
+    x = np.repeat(rng.random((8, 30)).astype(np.float32), 5, axis=0)  # 15 visible pixels of 8 faces
+    for fit in (functools.partial(by_kernel.fit_kernel_ridge, gram.linear()), linear.fit_ridge):
+        _, info = fit(x, MASK, ridge=1e-9)
+        assert int(info.status) == Status.NOT_PSD
+
+
+def test_a_plain_function_is_a_kernel(rng):
+    x = draws.faces(rng)
+    plain, _ = by_kernel.fit_kernel_ridge(inner, x, MASK, ridge=0.1)
+    known, _ = by_kernel.fit_kernel_ridge(gram.linear(), x, MASK, ridge=0.1)
+    assert_close(plain.coefficients, known.coefficients, factor=100)
+
+
+def test_a_weight_of_zero_leaves_the_others_their_gradient(rng):
+    x = draws.faces(rng)
+    weights = jnp.ones(len(x)).at[3].set(0.0)
+
+    def total(weights):
+        return by_kernel.fit_kernel_ridge(gram.linear(), x, MASK, ridge=0.1, weights=weights)[0].coefficients[1, 2]
+
+    found, step = jax.grad(total)(weights), 1e-5
+    assert np.isfinite(found).all()
+    move = jnp.zeros(len(x)).at[7].set(step)
+    np.testing.assert_allclose(found[7], (total(weights + move) - total(weights - move)) / (2 * step), rtol=1e-4)
+
+
+def inner(x, y):
+    return x @ y.T
 
 
 def test_pca_is_least_squares_on_the_visible_rows(rng):

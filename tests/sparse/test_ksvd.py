@@ -1,10 +1,12 @@
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxface.core.fitinfo import Status
-from jaxface.sparse import atom_update, ksvd
+from jaxface.sparse import atom_update, ksvd, online
 from jaxface.sparse.atom_update import Codebook
 from jaxface.sparse.dictionary import Dictionary, SparseCode, dense
 from tests.reference import sparse_reference as reference
@@ -224,3 +226,28 @@ def test_users_are_counted(rng):
     np.testing.assert_array_equal(atom_update.count_users(codes, num_atoms=4), [1, 1, 2, 0])
     book = Codebook(jnp.eye(4), codes, jnp.zeros((3, 4)))
     assert_close(atom_update.update_atoms(book, update=atom_update.approximate).atoms[3], np.eye(4)[3])
+
+
+def test_no_gradient_through_a_fit(rng):
+    x = jnp.asarray(rng.normal(size=(30, 8)))
+    start = ksvd.init(jax.random.key(0), x, num_atoms=6)
+
+    def total(fit, x):
+        return fit(x, start, sparsity=2, num_iters=2, min_users=25)[0].atoms.sum()
+
+    for fit in (ksvd.fit, ksvd.trace):
+        assert not np.asarray(jax.grad(functools.partial(total, fit))(x)).any()
+
+
+def test_at_one_no_atom_is_too_coherent(rng):
+    atoms = rng.normal(size=(300, 7)).astype(np.float32)
+    assert not np.asarray(ksvd.repeats(jnp.concatenate([atoms, atoms]), 1.0)).any()
+    assert np.asarray(ksvd.repeats(jnp.concatenate([atoms, atoms]), 0.9999))[300:].all()
+
+
+def test_no_signals(rng):
+    start = ksvd.init(jax.random.key(0), rng.normal(size=(6, 8)), num_atoms=4)
+    with pytest.raises(ValueError, match="number of signals must be at least 1; got 0"):
+        ksvd.fit(np.zeros((0, 8)), start, sparsity=1, num_iters=1)
+    with pytest.raises(ValueError, match="signals of a batch must be at least 1; got 0"):
+        online.update(online.init(start), np.zeros((0, 8)), sparsity=1)

@@ -254,3 +254,12 @@ def test_the_linear_kernel_is_the_plain_pursuit(rng):
     )
     expected = omp.encode(Dictionary(atoms=jnp.asarray(atoms)), y, sparsity=3)
     assert_close(omp.kernel_encode(dictionary, y, sparsity=3), expected, factor=10)
+
+
+def test_a_batch_of_codes_is_no_code(rng):
+    atoms = draws.dictionary(rng)
+    codes = omp.encode_batch(atoms, rng.normal(size=(5, 8)), sparsity=2)
+    with pytest.raises(ValueError, match=r"indices must have shape \[s\]; got shape \(5, 2\)"):
+        decode(atoms, codes)
+    with pytest.raises(ValueError, match=r"indices must have shape \[s\]; got shape \(5, 2\)"):
+        dense(codes, num_atoms=12)

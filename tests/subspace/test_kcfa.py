@@ -100,6 +100,13 @@ def test_bad_input(rng):
     x = people(rng)
     with pytest.raises(ValueError, match=r"num_classes must be at least 2 \(one class has no other to be told from\)"):
         kcfa.fit(KERNEL, x, np.zeros(20, int), num_classes=1, ridge=1e-3)
+    with pytest.raises(ValueError, match=r"labels must use every id in \[0, 5\); got 4 of them, 4 is missing"):
+        kcfa.fit(KERNEL, people(rng), LABELS, num_classes=5, ridge=1e-6)
+    filters, _ = fitted(people(rng))
+    with pytest.raises(ValueError, match=r"x must have shape \[d\] with d = 12; got shape \(3,\)"):
+        kcfa.describe(filters, np.ones(3))
+    with pytest.raises(ValueError, match="x must be finite"):
+        kcfa.score(filters, np.full(12, np.nan), np.ones(12))
     with pytest.raises(ValueError, match=r"labels must be in \[0, 4\); got values from 1 to 4"):
         kcfa.fit(KERNEL, x, LABELS + 1, num_classes=4, ridge=1e-3)
     with pytest.raises(ValueError, match="ridge must lie in"):
