@@ -18,9 +18,9 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config = common.base(x64=True)
     config.task = "verify"  # verify pairs, or identify probes
     config.model = placeholder(str)  # params/verifier.safetensors of a run of experiments.verify
-    config.prior = 0.5  # of one person, before looking
+    config.prior = 0.5  # before looking: of one person; identify: of somebody enrolled
     config.images = _folder()  # verify: one folder a person
-    config.pairs = placeholder(str)  # verify: CSV with the header a,b,same
+    config.pairs = placeholder(str)  # verify: CSV with the header a,b,same, or a,b where nobody knows
     config.gallery = _folder()  # identify: people to know, one folder each, any number of photos
     config.probes = _folder()  # identify: photos to name; a folder's name is only used to count what is right
     return common.variant(config, variant, {"identify": _identify})

@@ -33,6 +33,7 @@ class Vectors:
 def load_faces(config: ConfigDict) -> LabelledImages:
     """The labelled faces that `config.data` names."""
     loader: Callable[..., LabelledImages] = select.one("config.data.loader", config.loader, data.LOADERS)
+    _check_root(config)
     return loader(config.root, **select.arguments(config.options, loader))
 
 
@@ -41,6 +42,7 @@ def load_vectors(config: ConfigDict, steps: ImagePipeline) -> Vectors:
     checks.one_of("config.data.loader", config.loader, (*data.LOADERS, "embeddings"))
     if config.loader != "embeddings":
         return vectors_of(load_faces(config), steps)
+    _check_root(config)
     found = data.embeddings.load(config.root, **_embedding_options(config))
     x = found.features.astype(working_dtype())
     return Vectors(x=x, ids=found.ids, names=found.names, files=found.files)
@@ -61,6 +63,15 @@ def encode(images: jax.Array, steps: tuple) -> jax.Array:
 def working_dtype() -> jnp.dtype:
     """float64 where the launcher switched it on, else float32."""
     return jnp.zeros(()).dtype
+
+
+def _check_root(config: ConfigDict) -> None:
+    """Only the ORL faces come with an extra; everything else is the user's own copy."""
+    if config.root is None and config.loader != "orl":
+        raise ValueError(
+            f"the section with loader = {config.loader!r} lacks its root: name your copy, for example "
+            "--config.data.root=FOLDER (of a score: --config.images.root, --config.gallery.root, --config.probes.root)."
+        )
 
 
 def _embedding_options(config: ConfigDict) -> dict[str, int]:

@@ -132,10 +132,7 @@ def _publish(
     names = ("pixels", *config.methods)
     rows: list[tuple[Cell, ...]] = []
     for name in names:
-        cells = [
-            intervals.paired_interval(found[name][:, -1], 0 * found[name][:, -1], test_to_train=1.0)
-            for found in arrays.values()
-        ]
+        cells = [intervals.split_interval(found[name][:, -1], test_to_train=1.0) for found in arrays.values()]
         rows.append((_title(name), *(with_interval(cell) for cell in cells)))
     difference: list[tuple[Cell, ...]] = []
     if {"kernel_np_per", "kernel_rca"} <= set(config.methods):

@@ -6,7 +6,11 @@
         --config.model=MODEL --config.gallery.root=PEOPLE --config.probes.root=PHOTOS
 
 Writes `scores.csv` with the log-likelihood ratio, the probability at the stated prior, and the decision at the Bayes
-threshold of that prior, and a page to look at. Where the truth is known it reports the error rates.
+threshold of that prior, and a page to look at. Where the truth is known it reports the error rates: the pairs file has
+a column `same`, or a probe's folder the name of an enrolled person.
+
+The prior of a pair is that of one person, before looking. The prior of a probe is that of somebody enrolled, the same
+for each of them: with N people a probe is named where the ratio exceeds the threshold of a pair by log N.
 """
 
 import csv
@@ -48,37 +52,41 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
 def _verify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]:
     if config.pairs is None:
         raise ValueError(
-            "--config.pairs is missing: name a CSV with the header a,b,same and file names below the root."
+            "--config.pairs is missing: name a CSV with the header a,b,same (or a,b) and file names below the root."
         )
     faces = inputs.load_vectors(config.images, model.steps)
-    trial = pairs.load(config.pairs, faces.files)
+    is_same: np.ndarray | None = None
+    if pairs.has_truth(config.pairs):
+        first, second, is_same = pairs.load(config.pairs, faces.files)
+    else:
+        first, second = pairs.load_unlabelled(config.pairs, faces.files)
     z = verifier.features(model, jnp.asarray(faces.x))
-    scores = np.asarray(verifier.score_matrix(model, z, z))[trial.first, trial.second]
+    scores = np.asarray(verifier.score_matrix(model, z, z))[first, second]
     threshold = verification.bayes_threshold(prior=config.prior, cost_miss=1.0, cost_false_accept=1.0)
     probability = np.asarray(calibration.probability(jnp.asarray(scores), prior=config.prior))
     accepted = scores >= threshold
     rows = zip(
-        (faces.files[i] for i in trial.first), (faces.files[i] for i in trial.second), scores, probability, accepted,
-        trial.is_same, strict=True,
+        (faces.files[i] for i in first), (faces.files[i] for i in second), scores, probability, accepted,
+        [""] * len(scores) if is_same is None else is_same, strict=True,
     )  # fmt: skip
     _write_csv(workdir, ("a", "b", "llr", "probability", "same_person", "truth"), rows)
-    both_kinds = trial.is_same.any() and not trial.is_same.all()
-    results = {
-        "pairs": len(scores),
-        "EER": verification.eer(verification.roc(scores, trial.is_same)) if both_kinds else None,
-        "Cllr": calibration_metrics.cllr(scores, trial.is_same) if both_kinds else None,
-        "accuracy at the threshold": float((accepted == trial.is_same).mean()),
-        "threshold": threshold,
-    }
+    results: dict[str, Any] = {"pairs": len(scores), "called one person": int(accepted.sum())}
+    results |= {"EER": None, "Cllr": None, "accuracy at the threshold": None, "threshold": threshold}
+    if is_same is not None:
+        results["accuracy at the threshold"] = float((accepted == is_same).mean())
+        if is_same.any() and not is_same.all():
+            results["EER"] = verification.eer(verification.roc(scores, is_same))
+            results["Cllr"] = calibration_metrics.cllr(scores, is_same)
     sure = np.argsort(-np.abs(scores))
-    shown = {
-        "surest right": sure[(accepted == trial.is_same)[sure]][:_SHOWN],
-        "surest wrong": sure[(accepted != trial.is_same)[sure]][:_SHOWN],
-    }
+    if is_same is None:
+        shown = {"surest": sure[:_SHOWN]}
+    else:
+        right = accepted == is_same
+        shown = {"surest right": sure[right[sure]][:_SHOWN], "surest wrong": sure[~right[sure]][:_SHOWN]}
     blocks: list[Any] = []
     for title, chosen in shown.items():
         if len(chosen) and faces.images is not None:
-            sheet = faces.images[np.stack([trial.first[chosen], trial.second[chosen]])]
+            sheet = faces.images[np.stack([first[chosen], second[chosen]])]
             labels = [f"{scores[k]:+.1f}" for k in chosen]
             picture = figures.image_grid(sheet, column_labels=labels, title=f"The {title} decisions, by ratio in nats")
             blocks.append(Picture(f"{title.replace(' ', '_')}.png", figures.to_png(picture), "Each column is a pair."))
@@ -96,11 +104,12 @@ def _identify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str
     sizes = np.bincount(gallery.ids, minlength=people)
     raw = joint_bayes.set_llr_matrix(basis, sums, sizes, asked, np.ones(len(asked), np.int32))
     scores = np.asarray(calibration.calibrate(model.calibration, raw))  # [people, probes]
-    threshold = verification.bayes_threshold(prior=config.prior, cost_miss=1.0, cost_false_accept=1.0)
+    threshold = verification.bayes_threshold(prior=config.prior, cost_miss=1.0, cost_false_accept=1.0) + np.log(people)
     best = scores.argmax(axis=0)
     top = scores[best, np.arange(len(best))]
-    probability = np.asarray(calibration.probability(jnp.asarray(top), prior=config.prior))
-    names = [str(gallery.names[k]) if llr >= threshold else "unknown" for k, llr in zip(best, top, strict=True)]
+    probability = _posterior(scores, prior=config.prior)[best, np.arange(len(best))]
+    named = top >= threshold
+    names = [str(gallery.names[k]) if is_named else "unknown" for k, is_named in zip(best, named, strict=True)]
     truth = [str(probes.names[k]) for k in probes.ids]
     files = probes.files or tuple(f"row {k}" for k in range(len(truth)))
     _write_csv(
@@ -115,8 +124,11 @@ def _identify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str
         "people enrolled": people,
         "probes whose folder names an enrolled person": int(known.sum()),
         "identification rate of these": float(right[known].mean()) if known.any() else None,
-        "called unknown": int((top < threshold).sum()),
-        "threshold": threshold,
+        "called unknown": int((~named).sum()),
+        "enrolled people called unknown": int((~named & known).sum()),
+        "enrolled people given another name": int((named & known & ~right).sum()),
+        "strangers given a name": int((named & ~known).sum()),
+        "threshold": float(threshold),
     }
     rows: list[tuple[Cell, ...]] = [
         (files[k], str(gallery.names[best[k]]), float(top[k]), float(probability[k]), names[k])
@@ -127,6 +139,12 @@ def _identify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str
     )
     _publish(config, workdir, "Identification of probes", results, [table], probes.credit)
     return results
+
+
+def _posterior(scores: np.ndarray, *, prior: float) -> np.ndarray:
+    """Probability `[people, probes]` of each person at a prior of somebody enrolled, each of them as probable."""
+    log_odds = scores + np.log(prior / len(scores)) - np.log1p(-prior)  # against a stranger
+    return np.exp(log_odds - np.logaddexp(0, np.logaddexp.reduce(log_odds, axis=0)))
 
 
 def _write_csv(workdir: Workdir, header: tuple[str, ...], rows: Any) -> None:
@@ -148,14 +166,16 @@ def _publish(
     config: ConfigDict, workdir: Workdir, title: str, results: dict[str, Any], blocks: list[Any], credit: str
 ) -> None:
     rows: list[tuple[Cell, ...]] = [(name, "–" if value is None else value) for name, value in results.items()]
+    what = "one person" if config.task == "verify" else "somebody enrolled"
     prose = (
-        f"A ratio above the threshold means: at a prior of {config.prior:g} for one person, the pair is more probably "
-        "one person than two. Another prior moves the threshold, not the ratios."
+        f"A ratio (nats) above the threshold means: at a prior of {config.prior:g} for {what}, that is more probable "
+        "than anything else. Another prior moves the threshold, not the ratios."
     )
+    notes = "; ".join(f"{name}: {text}" for name, text in params_io.notes(config.model).items())
     publish(
         workdir,
         title=title,
-        lead=f"{config.model}: {params_io.notes(config.model)}",
+        lead=f"Model {config.model} ({notes}).",
         headline=Table(("what", "value"), rows),
         sections=[Section("Decisions", (prose, *blocks))],
         credits=(credit,),

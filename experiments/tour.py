@@ -56,9 +56,9 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         lead=f"{len(faces.images)} images of {len(faces.names)} people, every system once. "
         "Every figure and number on this page was made by the command at its end.",
         headline=Table(
-            ("system", "what", "value, 95 % interval"),
+            ("system", "what", "value [95 % interval]"),
             [row for part in parts.values() for row in part.headline],
-            "The page in short",
+            "The page in short; the intervals are over random splits or over people, see the sections",
         ),
         sections=[part.section for part in parts.values()],
         credits=(faces.credit,),

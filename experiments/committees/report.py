@@ -37,7 +37,7 @@ def sections(arrays: Arrays) -> tuple[Section, ...]:
 
 def _interval(found: Mapping[str, np.ndarray], values: np.ndarray) -> Interval:
     """Mean of `values` `[splits]`, widened for the images that splits share."""
-    return intervals.paired_interval(values, np.zeros_like(values), test_to_train=float(found["test to train"]))
+    return intervals.split_interval(values, test_to_train=float(found["test to train"]))
 
 
 def _cell(found: Mapping[str, np.ndarray], values: np.ndarray) -> Cell:
@@ -51,7 +51,7 @@ def _differences(arrays: Arrays) -> Section:
             gap = found["errors"][_DEFAULT] - found["errors"][m]
             if m == _DEFAULT or np.isnan(gap).any():
                 continue
-            plain = intervals.paired_interval(gap, np.zeros_like(gap), test_to_train=0.0)
+            plain = intervals.split_interval(gap, test_to_train=0.0)
             wide = _interval(found, gap)
             rows.append((num_train, METHODS[m], percent_interval(plain), percent_interval(wide), _verdict(plain)))
     return Section(

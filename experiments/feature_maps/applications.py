@@ -113,7 +113,7 @@ def learned(config: ConfigDict, found: Arrays) -> Section:
 def percent(found: Arrays, values: np.ndarray) -> Estimate:
     """A rate over the splits."""
     ratio = float(found["test to train"][0])
-    return percent_interval(intervals.paired_interval(values, np.zeros_like(values), test_to_train=ratio))
+    return percent_interval(intervals.split_interval(values, test_to_train=ratio))
 
 
 def _thousandths(interval: Interval) -> Estimate:

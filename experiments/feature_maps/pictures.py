@@ -18,7 +18,7 @@ NAMES = {"kitchen_sinks": "kitchen sinks", "orthogonal": "orthogonal", "fastfood
 
 def over_draws(values: np.ndarray) -> Interval:
     """The mean over independent draws."""
-    return intervals.paired_interval(values, np.zeros_like(values), test_to_train=0.0)
+    return intervals.split_interval(values, test_to_train=0.0)
 
 
 def of_maps(found: Arrays, *, prefix: str, title: str, name: str) -> Picture:

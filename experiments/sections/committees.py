@@ -13,19 +13,21 @@ from experiments.committees.methods import COMMITTEES, METHODS
 from experiments.sections import Part
 from jaxface.data import LabelledImages
 from jaxface.ensembles import POSTERIORS, RULES, growth, log_posteriors
+from jaxface.metrics import intervals
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Cell, Table
+from jaxface.reports.tables import Cell, Table, percent_interval
 
 
 def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Errors `[methods, splits]` and the growth of the committee under every rule, on the first split."""
     x = inputs.encode(jnp.asarray(faces.images, inputs.working_dtype()), config.image_steps)
     (num_train,) = config.num_train
-    found, grown = [], {}
+    found, grown, ratio = [], {}, 0.0
     for number, split in enumerate(splits.random_splits(config, x, faces.ids, num_train)):
         found.append(methods.errors(config, split, number)["errors"])
+        ratio = len(split.probes) / len(split.train)
         if number == 0:
             drawn = methods.committees(config, split, jax.random.key(int(rng.integers(2**31))))
             posteriors = log_posteriors(drawn[COMMITTEES[0]], split.probes, posterior=POSTERIORS[config.posterior])
@@ -33,14 +35,16 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
                 f"growth {name}": np.asarray(growth(posteriors, split.probe_ids, rule=rule).accuracy)
                 for name, rule in RULES.items()
             }
-    return {"errors": np.stack(found, axis=-1), "num_train": np.asarray(num_train), **grown}
+    errors = np.stack(found, axis=-1)
+    return {"errors": errors, "num_train": np.asarray(num_train), "test_to_train": np.asarray(ratio), **grown}
 
 
 def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     """The table, and error against the number of members."""
-    mean = 100 * arrays["errors"].mean(axis=-1)
+    ratio = float(arrays["test_to_train"])
     rows: list[tuple[Cell, ...]] = [
-        (name, "–" if np.isnan(error) else f"{error:.1f}") for name, error in zip(METHODS, mean, strict=True)
+        (name, "–" if np.isnan(row).any() else percent_interval(intervals.split_interval(row, test_to_train=ratio)))
+        for name, row in zip(METHODS, arrays["errors"], strict=True)
     ]
     lines = [
         Curve(name.removeprefix("growth "), np.arange(1, len(accuracy) + 1), 100 * (1 - accuracy))
@@ -55,14 +59,14 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
             "of a committee see the leading principal axes and random ones of the others, and their posteriors are "
             "fused.",
             Table(
-                ("method", "error %"),
+                ("method", "error % [95 % interval]"),
                 rows,
-                f"Identification, mean over {arrays['errors'].shape[-1]} random splits; for intervals run "
-                "experiments.committee",
+                f"Identification, mean over {arrays['errors'].shape[-1]} random splits; more by experiments.committee",
             ),
-            Picture("committee.svg", figures.to_svg(figure), "First split."),
+            Picture("committee.svg", figures.to_svg(figure), "First split; the table has the mean over all of them."),
         ),
     )
     headline: list[tuple[Cell, ...]] = [("committee", "random subspaces, sum rule: error %", rows[3][1])]
-    results = {name: float(error) for name, error in zip(METHODS, mean, strict=True) if not np.isnan(error)}
+    mean = arrays["errors"].mean(axis=-1)
+    results = {f"error, {name}": float(error) for name, error in zip(METHODS, mean, strict=True) if not np.isnan(error)}
     return Part(section, headline, results)

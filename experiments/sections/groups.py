@@ -50,8 +50,7 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     ]
     figure = figures.curves(lines, x_label="images in a group", y_label="identification error %")
     rows: list[tuple[Cell, ...]] = [
-        (METHODS[name].title, *(f"{m:.1f} ± {s:.1f}" for m, s in zip(mean[name], spread[name], strict=True)))
-        for name in names
+        (METHODS[name].title, *(_cell(*pair) for pair in zip(mean[name], spread[name], strict=True))) for name in names
     ]
     sheet = figures.image_grid(np.swapaxes(faces.images[arrays["shown"]], 0, 1), title="Six groups, one a column")
     section = Section(
@@ -64,11 +63,17 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
             Table(
                 ("method", *(f"groups of {size}" for size in sizes)),
                 rows,
-                "Identification error %, mean ± standard deviation over groupings; more by experiments.weak_labels",
+                "Identification error %, mean ± standard deviation over the groupings of one split, where there are "
+                "several; more by experiments.weak_labels",
             ),
         ),
     )
     headline: list[tuple[Cell, ...]] = [
-        ("weak labels", f"NP-PER, groups of {sizes[-1]}: error %", rows[names.index("np_per")][-1])
+        ("weak labels", f"NP-PER, groups of {sizes[-1]}: error %", f"{mean['np_per'][-1]:.1f}")
     ]
-    return Part(section, headline, {f"error %, {name}": float(mean[name][-1]) for name in names})
+    return Part(section, headline, {f"error, {name}": float(mean[name][-1]) / 100 for name in names})
+
+
+def _cell(mean: float, spread: float) -> str:
+    """All images of a person in one group: there is one such grouping, and nothing to deviate."""
+    return f"{mean:.1f} ± {spread:.1f}" if spread > 0 else f"{mean:.1f}"

@@ -45,7 +45,7 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     """The descriptors as pictures and the table of errors."""
     names = [str(name) for name in arrays["names"]]
     ratio = float(arrays["test_to_train"])
-    mean = [intervals.paired_interval(row, np.zeros_like(row), test_to_train=ratio) for row in arrays["errors"]]
+    mean = [intervals.split_interval(row, test_to_train=ratio) for row in arrays["errors"]]
     rows = [
         (names[k], int(arrays["widths"][k]), percent_interval(mean[k]))
         for k in np.argsort(arrays["errors"].mean(axis=1))

@@ -10,11 +10,12 @@ from experiments.verification import transfer
 from experiments.verification.transfer import MEASURES, METHODS, TRANSFER
 from jaxface.core import checks
 from jaxface.data import LabelledImages
-from jaxface.metrics import verification
+from jaxface.metrics import intervals, verification
+from jaxface.metrics.intervals import Interval
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Cell, Table
+from jaxface.reports.tables import Cell, Table, percent_interval, with_interval
 
 _METHODS = METHODS[:4]
 
@@ -22,7 +23,10 @@ _METHODS = METHODS[:4]
 def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """The transfer study at one number of target people; fewer people than the config asks for share the parts."""
     study = _scaled(config, len(faces.names))
-    return transfer.measure(study, *transfer.clean_and_changed(study, faces, rng), rng)
+    (train,) = study.target_people
+    ratio = study.test_people / (train + study.calibration_people)
+    found = transfer.measure(study, *transfer.clean_and_changed(study, faces, rng), rng)
+    return found | {"test_to_train": np.asarray(ratio)}
 
 
 def _scaled(config: ConfigDict, people: int) -> ConfigDict:
@@ -45,8 +49,9 @@ def _scaled(config: ConfigDict, people: int) -> ConfigDict:
 def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     """Domains, the table, the ROC and the distribution of scores."""
     mean = arrays["measures"][:, : len(_METHODS), -1].mean(axis=-1)
+    ratio, show = float(arrays["test_to_train"]), (percent_interval, with_interval, with_interval)
     rows: list[tuple[Cell, ...]] = [
-        (method, f"{100 * mean[0, m]:.1f}", f"{mean[1, m]:.2f}", f"{mean[2, m]:.2f}")
+        (method, *(show[i](_over_splits(arrays, i, m, ratio)) for i in range(len(MEASURES))))
         for m, method in enumerate(_METHODS)
     ]
     (size,) = (key.rpartition(" ")[2] for key in arrays if key.startswith("calibrated scores"))
@@ -72,9 +77,10 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
             f"camera, of which {size} people are known.",
             Picture("cameras.png", figures.to_png(sheet), "Source and target domain."),
             Table(
-                ("method", "EER %", "Cllr, raw", "Cllr, calibrated"),
+                ("method", "EER %", "Cllr, raw, bits", "Cllr, calibrated, bits"),
                 rows,
-                f"{arrays['measures'].shape[-1]} random splits of the people; for intervals run experiments.verify",
+                f"{arrays['measures'].shape[-1]} random splits of the people, 95 % intervals for new people; more by "
+                "experiments.verify",
             ),
             Picture("same_person_roc.svg", figures.to_svg(figures.roc(curves)), "Unseen people of the target domain."),
             Picture("ratios.svg", figures.to_svg(histogram), "Scores of transfer on all splits, after calibration."),
@@ -90,3 +96,7 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
         for m, method in enumerate(_METHODS)
     }
     return Part(section, headline, results)
+
+
+def _over_splits(arrays: Mapping[str, np.ndarray], measure: int, method: int, ratio: float) -> Interval:
+    return intervals.split_interval(arrays["measures"][measure, method, -1], test_to_train=ratio)

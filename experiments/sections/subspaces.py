@@ -58,7 +58,7 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     """Pictures of the bases, error curves, the ROC, and the two tables."""
     chosen = [_chosen(arrays, kind) for kind in ("raw", "eigen", "width", "ridge")]
     ratio = float(arrays["test_to_train"])
-    mean = [intervals.paired_interval(row, np.zeros_like(row), test_to_train=ratio) for row in chosen]
+    mean = [intervals.split_interval(row, test_to_train=ratio) for row in chosen]
     gain = intervals.paired_interval(chosen[1], chosen[3], test_to_train=ratio)
     eer = [Estimate(*(100 * arrays["eer"][k])) for k in range(4)]
     rate = [Estimate(*(100 * arrays["rate"][k])) for k in range(4)]

@@ -70,7 +70,7 @@ def _size(num_components: int, latent_dim: int) -> str:
 
 
 def _interval(values: np.ndarray, ratio: float) -> Interval:
-    return intervals.paired_interval(values, np.zeros_like(values), test_to_train=ratio)
+    return intervals.split_interval(values, test_to_train=ratio)
 
 
 def _wide(found: Mapping[str, np.ndarray], values: np.ndarray) -> Interval:

@@ -40,7 +40,9 @@ def _interval(config: ConfigDict, values: np.ndarray, other: np.ndarray | None =
     """Mean over splits of `values`, or of their difference to `other`; for new people, or other splits of these."""
     train = max(config.target_people) + config.calibration_people
     ratio = config.test_people / train if new_people else 0.0
-    return intervals.paired_interval(values, np.zeros_like(values) if other is None else other, test_to_train=ratio)
+    if other is None:
+        return intervals.split_interval(values, test_to_train=ratio)
+    return intervals.paired_interval(values, other, test_to_train=ratio)
 
 
 def estimate(config: ConfigDict, measure: int, values: np.ndarray, other: np.ndarray | None = None) -> Estimate:

@@ -2,7 +2,7 @@
 
 all_pairs      every pair of a set
 sampled_pairs  so many same and so many different ones, without repetition
-load, save     text files: a header `a,b,same`, then two file names and 1 or 0 a line
+load, save     text files: a header `a,b,same`, then two file names and 1 or 0 a line; `load_unlabelled` without these
 """
 
 import csv
@@ -58,29 +58,50 @@ def load(path: str | Path, files: Sequence[str]) -> Pairs:
     A wrong header, a line of another form, an unknown name, a name that leads outside the root, a row paired with
     itself and a repeated pair are errors that name the file and the line.
     """
+    first, second, last = _read(path, files, _HEADER, "two file names and 1 (same) or 0")
+    return Pairs(first, second, np.array([word == "1" for word in last], bool))
+
+
+def load_unlabelled(path: str | Path, files: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Reads a file with the header `a,b`, pairs of which nobody knows whether they are the same: their rows `[p]`."""
+    first, second, _ = _read(path, files, _HEADER[:2], "two file names")
+    return first, second
+
+
+def has_truth(path: str | Path) -> bool:
+    """Whether a pairs file says which pairs are the same: `load` reads it then, and `load_unlabelled` if not."""
+    path = paths.existing_file(path, "A pairs file")
+    with path.open(newline="", encoding="utf-8-sig") as stream:
+        return next(_lines(csv.reader(stream), path), None) != _HEADER[:2]
+
+
+def _read(
+    path: str | Path, files: Sequence[str], header: list[str], form: str
+) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Rows of both names `[p]`, and the last field of each line."""
     path = paths.existing_file(path, "A pairs file")
     row_of = {file: row for row, file in enumerate(files)}
     seen: dict[tuple[int, int], int] = {}
-    same: list[bool] = []
+    last: list[str] = []
     with path.open(newline="", encoding="utf-8-sig") as stream:
         reader = csv.reader(stream)
         lines = _lines(reader, path)
-        if next(lines, None) != _HEADER:
-            raise ValueError(f"{path}, line 1: expected the header {','.join(_HEADER)!r}.")
+        if next(lines, None) != header:
+            raise ValueError(f"{path}, line 1: expected the header {','.join(header)!r}.")
         for fields in lines:
             where = f"{path}, line {reader.line_num}"
-            if len(fields) != 3 or fields[2] not in ("0", "1"):
-                raise ValueError(f"{where}: expected two file names and 1 (same) or 0; got {','.join(fields)!r}.")
+            if len(fields) != len(header) or (len(header) == 3 and fields[2] not in ("0", "1")):
+                raise ValueError(f"{where}: expected {form}; got {','.join(fields)!r}.")
             a, b = (_row(name, row_of, where) for name in fields[:2])
             if a == b:
                 raise ValueError(f"{where}: {fields[0]!r} is paired with itself.")
             if (earlier := seen.setdefault((min(a, b), max(a, b)), reader.line_num)) != reader.line_num:
                 raise ValueError(f"{where}: this pair stands in line {earlier} already.")
-            same.append(fields[2] == "1")
-    if not same:
+            last.append(fields[-1])
+    if not last:
         raise ValueError(f"{path} holds no pairs.")
     rows = np.array(list(seen), np.int32)
-    return Pairs(rows[:, 0], rows[:, 1], np.array(same, bool))
+    return rows[:, 0], rows[:, 1], last
 
 
 def _lines(reader: Any, path: Path) -> Iterator[list[str]]:

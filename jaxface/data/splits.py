@@ -27,7 +27,7 @@ def identity_disjoint(
     ids, counts = _check(ids, num_splits)
     for part, size in enumerate(num_people):
         checks.at_least(f"num_people[{part}]", size, 1)
-    checks.at_most("num_people", sum(num_people), counts.size, "in total, the people there are")
+    checks.at_most("num_people", sum(num_people), counts.size, "all people there are; ask for fewer in some part")
     part_of_place = np.full(counts.size, -1, np.int32)
     part_of_place[: sum(num_people)] = np.repeat(np.arange(len(num_people)), num_people)
     return _shuffled_people(part_of_place, rng, num_splits)[:, ids]
@@ -41,7 +41,8 @@ def k_shot(ids: Any, *, num_train: int, rng: np.random.Generator, num_splits: in
         few = np.flatnonzero(counts <= num_train)
         raise ValueError(
             f"num_train = {num_train} needs {num_train + 1} rows of each person; {few.size} of {counts.size} people "
-            f"have fewer, such as id {few[0]} with {counts[few[0]]}. Select people with jaxface.data.people_with first."
+            f"have fewer, such as id {few[0]} with {counts[few[0]]}. Ask for fewer (config.num_train), or leave people "
+            "out (jaxface.data.people_with)."
         )
     within = np.arange(ids.size) - np.repeat(np.cumsum(counts) - counts, counts)
     return _dealt((within >= num_train).astype(np.int32), ids, rng, num_splits)

@@ -184,7 +184,8 @@ def check_subspace(
     checks.at_most("width", width, p, "the number of axes")
     if not all(checks.is_concrete(value) for value in (variances, num_fixed, num_random)):
         return
-    fixed, drawn, pool = int(np.asarray(num_fixed)), int(np.asarray(num_random)), int(_usable(variances, floor).sum())
+    fixed, drawn, known = int(np.asarray(num_fixed)), int(np.asarray(num_random)), np.asarray(variances)
+    pool = int((known > floor * known.max(initial=0)).sum())  # not by `_usable`: inside jit that would be traced
     checks.at_least("num_fixed", fixed, 0)
     checks.at_least("num_random", drawn, 0)
     checks.at_most("num_fixed + num_random", fixed + drawn, width, "the width of the draws")

@@ -163,11 +163,16 @@ def set_llr_matrix(
 ) -> jax.Array:
     """Scores `[g, q]` of sets with any sizes: sums of projections `[g, r]`, `[q, r]` and counts `[g]`, `[q]`.
 
-    One GEMM of width 2 r for each different size among the second sets, so put the more uniform side there. On the
-    host for concrete counts.
+    One GEMM of width 2 r for each different size among the second sets, so put the more uniform side there. The counts
+    must be known: inside `jit`, close over them, or vmap `set_llr`.
     """
     checks.shapes(sum_a=(sum_a, "g r"), count_a=(count_a, "g"), sum_b=(sum_b, "q r"), count_b=(count_b, "q"),
                   values=(basis.values, "r"))  # fmt: skip
+    if not (checks.is_concrete(count_a) and checks.is_concrete(count_b)):
+        raise ValueError(
+            "count_a and count_b must be known outside jit and vmap: sets of one size share a product. Close over "
+            "them as NumPy arrays, or vmap set_llr, which takes any counts."
+        )
     sizes = np.asarray(count_b)
     if (sizes < 1).any() or (np.asarray(count_a) < 1).any():
         raise ValueError("count_a and count_b must be at least 1: an empty set has no score.")

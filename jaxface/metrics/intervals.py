@@ -11,6 +11,7 @@ deviation of the EER .028):
     subject_bootstrap    EER, VR@FAR, AUC, Cllr, accuracy and a ROC band, by resampling subjects
     mean_interval        mean of a per-image statistic (hits of an identification, PSNR), by resampling subjects
     paired_interval      difference of two methods over the same splits, by Student's t
+    split_interval       mean of one method over splits, in the same way
     wilson               a share of independent trials
 """
 
@@ -157,6 +158,11 @@ def paired_interval(
     mean, variance = float(difference.mean()), float(difference.var(ddof=1))
     half = student_t(level, sizes["n"] - 1) * math.sqrt(variance * (1.0 / sizes["n"] + test_to_train))
     return Interval(mean, mean - half, mean + half)
+
+
+def split_interval(values: npt.ArrayLike, *, test_to_train: float, level: float = 0.95) -> Interval:
+    """The interval of `paired_interval` for the mean of one method's statistic `[n]` over n random splits."""
+    return paired_interval(values, np.zeros_like(np.asarray(values)), test_to_train=test_to_train, level=level)
 
 
 def wilson(successes: int, trials: int, *, level: float = 0.95) -> Interval:

@@ -70,6 +70,8 @@ def _main(run: Run) -> int:
         if _TRACEBACK.value:
             traceback.print_exc()
         return _complain(str(error))
+    except KeyboardInterrupt:
+        return _complain("interrupted; the same command goes on after the last finished stage.")
     report = f"{_WORKDIR.value.rstrip('/')}/report.html"
     print(f"results: {_WORKDIR.value.rstrip('/')}/results.json\nreport:  {report}")
     return 0

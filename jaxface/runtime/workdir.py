@@ -117,10 +117,14 @@ class Workdir:
             ) from None
         return lock
 
+    def _holds_work(self) -> bool:
+        """Whether an earlier run left more than the note of what was asked for, as one with a mistyped path does."""
+        return any(entry.name not in ("config.json", "run.json", ".lock") for entry in self.path.iterdir())
+
     def _claim(self) -> None:
-        """Writes the config on first use; afterwards it must be the same."""
+        """Writes the config on first use; once there is something made with it, it must be the same."""
         file = self.path / "config.json"
-        if not file.exists():
+        if not file.exists() or not self._holds_work():
             self.write_json("config.json", self.config)
             return
         before = _flat(json.loads(file.read_text()))

@@ -111,3 +111,20 @@ def test_files_that_are_not_text(tmp_path):
     (tmp_path / "pairs.csv").write_text("a,b,same\n" + "x" * 200_000 + ",bob/1.png,0\n")
     with pytest.raises(ValueError, match=r"pairs\.csv, after line \d: not CSV in UTF-8 .field larger than"):
         pairs.load(tmp_path / "pairs.csv", FILES)
+
+
+def test_files_without_the_truth(tmp_path):
+    (tmp_path / "pairs.csv").write_text("a,b\nann/1.png,ann/2.png\nbob/1.png,ann/1.png\n")
+    assert not pairs.has_truth(tmp_path / "pairs.csv")
+    first, second = pairs.load_unlabelled(tmp_path / "pairs.csv", FILES)
+    assert [(FILES[a], FILES[b]) for a, b in zip(first, second, strict=True)] == [
+        ("ann/1.png", "ann/2.png"),
+        ("ann/1.png", "bob/1.png"),  # rows in ascending order, as `load` gives them
+    ]
+    with pytest.raises(ValueError, match="line 1: expected the header 'a,b,same'"):
+        pairs.load(tmp_path / "pairs.csv", FILES)
+    (tmp_path / "pairs.csv").write_text("a,b\nann/1.png,ann/2.png,1\n")
+    with pytest.raises(ValueError, match=r"line 2: expected two file names; got 'ann/1\.png,ann/2\.png,1'"):
+        pairs.load_unlabelled(tmp_path / "pairs.csv", FILES)
+    (tmp_path / "pairs.csv").write_text("a,b,same\nann/1.png,ann/2.png,1\n")
+    assert pairs.has_truth(tmp_path / "pairs.csv")

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 
+import jax
 import pytest
 
 from jaxface.data import orl
@@ -39,14 +40,24 @@ def assert_printed(printed, shown):
         assert abs(float(actual.group()) - float(expected.group())) <= slack, f"printed\n{printed}\nshown\n{shown}"
 
 
+@pytest.fixture
+def precision_of_the_suite():
+    yield
+    jax.config.update("jax_enable_x64", True)
+
+
+@pytest.mark.usefixtures("precision_of_the_suite")
+@pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(DOCS)) for page in PAGES])
-def test_page_runs(page, tmp_path, monkeypatch):
+def test_page_runs(page, x64, tmp_path, monkeypatch):
+    """In float32, as a reader has it who types the page, and in float64, as the launcher sets it for a study."""
     if "orl.load(" in page.read_text():
         try:
             orl.find()
         except FileNotFoundError as error:
             pytest.skip(str(error))
     monkeypatch.chdir(tmp_path)
+    jax.config.update("jax_enable_x64", x64)  # pages that need float64 switch it on themselves
     namespace = {"__name__": "__page__"}
     printed = None
     for line, language, code, follows in blocks(page):

@@ -146,3 +146,12 @@ def test_subspaces_are_sets_of_axes(seed, num_random, num_fixed):
     assert all(len(set(row)) == len(row) for row in used)
     assert used.min() >= 0
     assert used.max() <= 20
+
+
+def test_known_variances_inside_jit():
+    """Closed over they are known, and the check of their number must not trace them."""
+    variances, settings = np.arange(20.0, 0, -1), {"num_members": 3, "num_fixed": 2, "num_random": 3}
+    plain = sampling.feature_subspaces(jax.random.key(0), variances, **settings)
+    for known in (variances, jnp.asarray(variances)):
+        drawn = jax.jit(lambda key, known=known: sampling.feature_subspaces(key, known, **settings))(jax.random.key(0))
+        np.testing.assert_array_equal(drawn, plain)

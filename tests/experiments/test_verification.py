@@ -137,7 +137,43 @@ def test_people_are_enrolled_and_probes_named(verified, tmp_path):
     found = launch.execute(score.run, config, tmp_path / "who")
     assert found["people enrolled"] == 10
     assert found["identification rate of these"] > 0.9  # the probes themselves are enrolled
+    assert found["threshold"] == pytest.approx(np.log(10))
+    assert found["strangers given a name"] == 0
+    with (tmp_path / "who" / "scores.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    named = np.array([float(row["llr"]) >= np.log(10) for row in rows])
+    assert [row["decision"] == "unknown" for row in rows] == (~named).tolist()
+    assert found["called unknown"] == found["enrolled people called unknown"] == (~named).sum()
+    # More probable than anybody else and than a stranger, or not more probable than not.
+    assert all(float(row["probability"]) < 0.5 for row, is_named in zip(rows, named, strict=True) if not is_named)
     assert json.loads((tmp_path / "who" / "results.json").read_text()) == found
+
+
+def test_the_posterior_of_a_probe_counts_everybody_enrolled_and_a_stranger():
+    scores = np.array([[2.0, -3.0], [0.5, -1.0], [-4.0, 0.0]])
+    weight = 0.3 / 3 * np.exp(scores)
+    expected = weight / (weight.sum(axis=0) + 0.7)
+    np.testing.assert_allclose(score._posterior(scores, prior=0.3), expected, rtol=1e-12)
+    assert np.isfinite(score._posterior(1e4 * scores, prior=0.3)).all()
+
+
+def test_pairs_of_which_nobody_knows_the_truth(verified, tmp_path):
+    folder, _ = verified
+    lines = (folder / "test" / "pairs.csv").read_text().splitlines()
+    (tmp_path / "pairs.csv").write_text("\n".join(line.rpartition(",")[0] for line in lines[:3]))
+    config = scoring(
+        None, model=str(folder / "params" / "verifier.safetensors"), images__root=str(folder / "test"),
+        pairs=str(tmp_path / "pairs.csv"),
+    )  # fmt: skip
+    found = launch.execute(score.run, config, tmp_path / "scored")
+    assert found["pairs"] == 2
+    assert found["EER"] is None
+    assert found["accuracy at the threshold"] is None
+    with (tmp_path / "scored" / "scores.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["truth"] for row in rows] == ["", ""]
+    assert found["called one person"] == sum(int(row["same_person"]) for row in rows)
+    assert (tmp_path / "scored" / "figures" / "surest.png").exists()
 
 
 def test_pairs_of_one_kind_have_scores_and_no_error_rates(verified, tmp_path):

@@ -172,6 +172,10 @@ CASES = {
         lambda: set_llr_matrix(diagonalize(model()), X, np.array([1, 0, 1, 1]), X, np.ones(4)),
         "count_a and count_b must be at least 1: an empty set has no score",
     ),
+    "sizes that nobody knows yet": (
+        lambda: jax.jit(lambda count: set_llr_matrix(diagonalize(model()), X, np.ones(4), X, count))(np.ones(4)),
+        "count_a and count_b must be known outside jit and vmap.*or vmap set_llr",
+    ),
 }
 
 

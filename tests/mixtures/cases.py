@@ -108,6 +108,7 @@ CASES = [
     Case(views.project, lambda r: forms_and(r, N + M), factor=10),
     Case(views.distance, lambda r: (forms_and(r)[0].whitening[0], r.normal(size=N)), factor=10),
     Case(views.squares_beside, lambda r: (r.normal(size=N),), grad=(0,)),
+    Case(views.varies, lambda r: (r.normal(size=N) ** 2, r.normal(size=N))),
     Case(views.latent_mean, lambda r: forms_and(r, D, K), factor=10),
     Case(views.latent_cov, lambda r: forms_and(r)[:1], factor=10),
     Case(views.log_density, lambda r: (model(r), *one(r)), grad=(0, 1, 2), factor=10),
@@ -174,6 +175,7 @@ CASES = [
 EXEMPT: list = [
     views.is_full,  # a Python bool
     views.checked,  # raises, or returns its arguments
+    stats.finite_where_counted,
     pcca.check_pairs,
     initialize.check_components,
     encode.pad_sets,  # ragged lists, on the host

@@ -39,8 +39,19 @@ def test_a_stage_runs_once_and_keeps_its_arrays(folder):
     assert len(calls) == 1
 
 
+def test_a_config_with_which_nothing_was_made_may_be_replaced(folder):
+    """As after a mistyped path: the folder holds what was asked for, how it ended, and nothing else."""
+    run = opened(folder)
+    run.write_json("run.json", {"exit": "ValueError"})
+    run.close()
+    opened(folder, {"seed": 1}).close()
+    assert json.loads((folder / "config.json").read_text())["seed"] == 1
+
+
 def test_another_config_is_refused_with_the_differing_keys(folder):
-    opened(folder).close()
+    run = opened(folder)
+    run.stage("fit", lambda: {"x": 1})
+    run.close()
     with pytest.raises(
         ValueError, match=r"another config\. Differing keys: method\.ridge: 0\.1 -> 0\.2; seed: 0 -> 1\. Choose"
     ):

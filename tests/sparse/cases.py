@@ -148,6 +148,7 @@ CASES = [
     Case(linear_hallucination.fit_pca, lambda r: (signals(r),), {"mask": MASK, "num_components": 2}, factor=100),
     Case(linear_hallucination.fit_pca_prior, lambda r: (signals(r),), {"mask": MASK, "num_components": 2}, factor=100),
     Case(linear_hallucination.fit_ridge, lambda r: (signals(r),), {"mask": MASK, "ridge": 0.1}, factor=10),
+    Case(linear_hallucination.report, lambda r: (r.normal(size=(3, 4)), np.float64(0.1))),
     Case(linear_hallucination.penalized_solve, lambda r: (a_gram_matrix(r), r.normal(size=(K, 2)), np.float64(2)),
          factor=10),
     Case(kernel_hallucination.fit_kernel_ridge, lambda r: (kernel_atoms(r).kernel, signals(r)),

@@ -176,7 +176,8 @@ def test_float32_finds_the_rank_of_faces(condition, rng):
     assert int(info.status) == Status.OK
     assert int(info.rank) == 119
     exact, _ = np_per.fit(single.astype(np.float64), groups, num_groups=120)
-    assert sine(found.basis, exact.basis) < 1e-7 * condition
+    # A perturbation of the differences by a rounding turns their null space by the condition number times as much.
+    assert sine(found.basis, exact.basis) < 4 * np.finfo(np.float32).eps * condition
     by_host, info = np_per.fit_dependent(single, groups, num_groups=120)
     assert int(info.rank) == 119
     assert by_host.basis.dtype == jnp.float32
