@@ -65,6 +65,7 @@ def fold_rows(step: Callable[[S, Any, jax.Array], S], init: S, x: Any, *, block_
 
 def padded_batches(x: np.ndarray, *, block_size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Host twin of `split`: yields `(rows [block_size, ...], valid [block_size])` for a loop of jitted calls."""
+    checks.at_least("block_size", block_size, 1)
     for start in range(0, len(x), block_size):
         rows = x[start : start + block_size]
         valid = np.arange(block_size) < len(rows)

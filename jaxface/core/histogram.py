@@ -189,7 +189,7 @@ def _scored(
 
 @partial(jax.jit, static_argnames=("score", "tile", "once"))
 def _genuine_range(score: Score, *arrays: Any, tile: int, once: bool) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The least and the largest genuine score in some tiles, and whether every score there is a number."""
+    """The least and the largest genuine score in some tiles, and whether no row there makes NaN."""
     *rows, pairs = arrays
 
     def body(extremes: Any, pair: jax.Array) -> tuple[Any, None]:
@@ -197,7 +197,9 @@ def _genuine_range(score: Score, *arrays: Any, tile: int, once: bool) -> tuple[j
         genuine = same & counted
         low = jnp.where(genuine, scores, jnp.inf).min()
         high = jnp.where(genuine, scores, -jnp.inf).max()
-        is_number = ~(jnp.isnan(scores) & counted).any()
+        # One row and one column: a row of x that makes NaN makes it with the first of the other side too.
+        lost = (jnp.isnan(scores[0]) & counted[0]) | (jnp.isnan(scores[:, 0]) & counted[:, 0])
+        is_number = ~lost.any()
         return (jnp.minimum(extremes[0], low), jnp.maximum(extremes[1], high), extremes[2] & is_number), None
 
     dtype = jax.eval_shape(lambda pair: _scored(score, tuple(rows), pair, tile, once)[0], pairs[0]).dtype

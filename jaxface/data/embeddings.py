@@ -49,7 +49,10 @@ def from_arrays(
             f"got dtype {features.dtype} and shape {features.shape}."
         )
     checks.finite(**{f"features of {source}": features})
-    rows, ids, names = groups.dense(labels)
+    try:
+        rows, ids, names = groups.dense(labels)
+    except ValueError as error:
+        raise ValueError(f"labels of {source}: {error}") from error
     if not len(labels) == len(rows) == len(features):
         raise ValueError(
             f"labels of {source} must name the person of each of the {len(features)} rows; got {len(labels)} labels, "
@@ -62,7 +65,7 @@ def from_arrays(
             if len(names) == 1
             else f"labels of {source} must name at least {min_people} people; got {len(names)}."
         )
-    check_files(files, len(features))
+    check_files(files, len(features), source=source)
     features = features.astype(np.float32) if features.dtype == np.float16 else features
     return Embeddings(features=features, ids=ids, names=names, files=tuple(str(file) for file in files))
 

@@ -150,7 +150,7 @@ def track_groups(
 def _present(labels: Any) -> tuple[np.ndarray, np.ndarray]:
     """The labels that are neither -1 nor None, as an integer or string array, and their rows."""
     # A list is read as objects: NumPy would turn [1, 'a'] into two strings without a word.
-    values = labels if isinstance(labels, np.ndarray) else np.fromiter(labels, object)
+    values = np.asarray(labels) if hasattr(labels, "__array__") else np.fromiter(labels, object)
     if values.ndim != 1:
         raise ValueError(f"labels must have shape [n]; got shape {values.shape}. Flatten them with .ravel().")
     if values.dtype.kind not in "iuUO":
@@ -173,6 +173,8 @@ def _uniform(values: np.ndarray) -> np.ndarray:
     if all(issubclass(kind, str) for kind in kinds):
         return values.astype(str)
     if all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
+        if max(map(abs, values.tolist())) >= 2**63:
+            raise ValueError("labels must fit into 64 bits; give larger numbers as strings.")
         return values.astype(np.int64)
     found = ", ".join(sorted(kind.__name__ for kind in kinds))
     raise ValueError(f"labels must be all integers or all strings, None or -1 where there is none; got {found}.")

@@ -177,12 +177,16 @@ def _pillow_box(crop: tuple[int, int, int, int], image: Any, path: Path) -> tupl
 
 def _check_options(size: tuple[int, int] | None, crop: tuple[int, int, int, int] | None, max_pixels: int) -> None:
     checks.at_least("max_pixels", max_pixels, 1)
-    if size is not None and (len(size) != 2 or min(size) < 1):
-        raise ValueError(f"size must be (height, width), both at least 1; got {size}.")
-    if crop is not None and (len(crop) != 4 or min(crop[:2]) < 0 or min(crop[2:]) < 1):
+    if size is not None and (len(size) != 2 or not _whole(size) or min(size) < 1):
+        raise ValueError(f"size must be (height, width), whole numbers of at least 1; got {size}.")
+    if crop is not None and (len(crop) != 4 or not _whole(crop) or min(crop[:2]) < 0 or min(crop[2:]) < 1):
         raise ValueError(
             f"crop must be (top, left, height, width), the first two at least 0 and the others at least 1; got {crop}."
         )
+
+
+def _whole(numbers: Sequence[Any]) -> bool:
+    return all(isinstance(number, int | np.integer) for number in numbers)
 
 
 def _by(image: np.ndarray) -> str:

@@ -77,7 +77,8 @@ def from_arrays(images: Any, labels: Any, *, files: Sequence[str] = (), credit: 
 
 def take(data: Rows, rows: Any) -> Rows:
     """The given rows (indices or a mask). Ids and names stay as they are, so train and test parts agree."""
-    index = np.arange(len(data.ids))[np.asarray(rows)]
+    rows = np.asarray(rows)
+    index = np.arange(len(data.ids))[rows.astype(int) if rows.size == 0 else rows]
     return dataclasses.replace(data, **{name: _rows_of(getattr(data, name), index) for name in data.per_row})
 
 
@@ -104,7 +105,8 @@ def _rows_of(values: Any, index: np.ndarray) -> Any:
     return values[index]
 
 
-def check_files(files: Sequence[str], num_rows: int) -> None:
-    """Checks that file names are given for every row or not at all."""
+def check_files(files: Sequence[str], num_rows: int, *, source: str = "") -> None:
+    """Checks that file names are given for every row or not at all; `source` is where they come from."""
     if files and len(files) != num_rows:
-        raise ValueError(f"files must name each of the {num_rows} rows or be empty; got {len(files)} names.")
+        where = f" of {source}" if source else ""
+        raise ValueError(f"files{where} must name each of the {num_rows} rows or be empty; got {len(files)} names.")

@@ -38,7 +38,7 @@ def load(
     """
     path = paths.existing_file(path, "A MATLAB file")
     found = _variables(path, images, labels)
-    pixels, owner = found[images], found[labels].ravel()
+    pixels, owner = np.asarray(found[images]), np.asarray(found[labels]).ravel()  # a sparse matrix is an object then
     if pixels.dtype.kind not in "uif" or pixels.ndim != 2 or 0 in pixels.shape:
         raise ValueError(
             f"{images!r} of {path} must be numbers [n, h w]; got dtype {pixels.dtype} and shape {pixels.shape}."

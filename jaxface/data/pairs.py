@@ -38,7 +38,7 @@ def sampled_pairs(ids: Any, *, num_same: int, num_different: int, rng: np.random
 
     With rows sorted by person, row i meets `end(i) - i - 1` later rows of its person and `n - end(i)` rows of
     others, where end(i) is the end of its person's rows. Cumulative sums of these counts number all pairs of a
-    kind, so a pair is drawn as one integer and nothing of size n^2 is kept.
+    kind, so a pair is drawn as one integer, without a list of all pairs unless a good part of them is asked for.
     """
     checks.at_least("num_same", num_same, 0)
     checks.at_least("num_different", num_different, 0)

@@ -18,6 +18,7 @@ def pairwise_logistic(scores: ArrayLike, is_same: ArrayLike, *, prior: jax.Array
     """
     scores, same = labelled(scores, is_same)
     checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
+    prior = jnp.asarray(prior, scores.dtype)
     threshold = jnp.log(prior) - jnp.log1p(-prior)
     same = same.astype(scores.dtype)
     cost_same = _mean(jax.nn.softplus(-(scores + threshold)), same)

@@ -65,7 +65,8 @@ def curves(
         color, dash = COLORS[index % len(COLORS)], DASHES[index // len(COLORS) % len(DASHES)]
         x, y = np.asarray(line.x, float), np.asarray(line.y, float)
         marker = "o" if markers else None
-        axes.plot(x, y, color=color, linestyle=dash, marker=marker, markersize=3.5, linewidth=1.6, label=line.label)
+        label = _plain(line.label)
+        axes.plot(x, y, color=color, linestyle=dash, marker=marker, markersize=3.5, linewidth=1.6, label=label)
         if line.low is not None and line.high is not None:
             axes.fill_between(x, np.asarray(line.low), np.asarray(line.high), color=color, alpha=0.15, linewidth=0)
     if reference is not None:
@@ -77,6 +78,11 @@ def curves(
     if len(lines) > 1 or (lines and lines[0].label):
         axes.legend(fontsize=9)
     return figure
+
+
+def _plain(text: str) -> str:
+    """A name as it is: matplotlib reads dollars as mathematics and leaves what begins with `_` out of a legend."""
+    return ("\N{ZERO WIDTH SPACE}" if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
 def roc(lines: Sequence[Curve], *, title: str = "", min_far: float = 1e-3) -> "Figure":
@@ -113,7 +119,7 @@ def intervals(
         rows = np.arange(len(labels))[::-1]
         axes.hlines(rows, low, high, color=COLORS[0], linewidth=2.0)
         axes.plot(values, rows, "o", color=COLORS[0], markersize=5)
-        axes.set_yticks(rows, labels)
+        axes.set_yticks(rows, [_plain(label) for label in labels])
         axes.set_ylim(-0.6, len(labels) - 0.4)
         axes.set_xlabel(x_label)
         axes.set_title(title)

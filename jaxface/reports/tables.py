@@ -29,7 +29,8 @@ class Estimate:
         return f"{text} [{self._number(self.low)}, {self._number(self.high)}]"
 
     def _number(self, value: float) -> str:
-        return f"{value * self.scale:.{self.digits}f}".replace("-", "−")
+        text = f"{value * self.scale:.{self.digits}f}"
+        return (text.lstrip("-") if float(text) == 0 else text).replace("-", "−")
 
 
 def percent(value: float, low: float = math.nan, high: float = math.nan, *, digits: int = 1) -> Estimate:

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import io
 import json
+import math
 import os
 import pathlib
 import time
@@ -73,8 +74,11 @@ class Workdir:
         return json.loads(file.read_text()) if file.exists() else None
 
     def finish(self, results: Mapping[str, Any]) -> None:
-        """Writes the headline numbers; this file's existence is what says a run is finished."""
-        self.write_json("results.json", results)
+        """Writes the headline numbers; this file's existence is what says a run is finished.
+
+        NaN and infinities become null, for JSON has none.
+        """
+        self.write_json("results.json", _without_nan(json.loads(_to_json(results))))
 
     def write_json(self, name: str, value: Any) -> pathlib.Path:
         """Writes JSON with sorted keys, so equal content is equal bytes."""
@@ -93,6 +97,8 @@ class Workdir:
     def write_bytes(self, name: str, data: bytes) -> pathlib.Path:
         """Writes a file below the folder; `name` may hold subfolders."""
         file = self.path / name
+        if not file.resolve().is_relative_to(self.path.resolve()):
+            raise ValueError(f"name must stay below {self.path}; got {name!r}.")
         if self.is_writer:
             self._make_folder(file.parent)
             write_atomically(file, data)
@@ -189,6 +195,14 @@ def storage_error(path: pathlib.Path, error: OSError) -> OSError:
 
 def _to_json(value: Any) -> str:
     return json.dumps(value, indent=2, sort_keys=True, default=_plain, allow_nan=True)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _plain(value: Any) -> Any:

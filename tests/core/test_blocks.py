@@ -37,3 +37,9 @@ def test_host_batches_cover_every_row_once():
 def test_errors():
     with pytest.raises(ValueError, match="block_size must be at least 1; got 0"):
         blocks.split(jnp.zeros((2, 2)), 0)
+
+
+def test_batches_of_no_rows_are_refused():
+    for size in (0, -1):
+        with pytest.raises(ValueError, match=f"block_size must be at least 1; got {size}"):
+            list(blocks.padded_batches(np.zeros((3, 2)), block_size=size))

@@ -124,3 +124,11 @@ def test_save_wants_the_suffix_and_the_folder(tmp_path, table):
         embeddings.save(tmp_path / "x.bin", *table)
     with pytest.raises(FileNotFoundError, match=r"The folder of x\.npz must be a folder"):
         embeddings.save(tmp_path / "none" / "x.npz", *table)
+
+
+def test_labels_and_files_that_do_not_fit_name_the_source(rng):
+    x = rng.normal(size=(3, 2))
+    with pytest.raises(ValueError, match="labels of mine: labels must be integers or strings; got dtype float64"):
+        embeddings.from_arrays(x, np.zeros(3), source="mine")
+    with pytest.raises(ValueError, match="files of mine must name each of the 3 rows or be empty; got 1 names"):
+        embeddings.from_arrays(x, [0, 1, 1], files=["a"], source="mine")

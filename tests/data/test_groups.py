@@ -1,3 +1,4 @@
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -205,3 +206,10 @@ def test_errors_of_tracks():
         groups.track_groups(still, [0, 0, 0], threshold=-1)
     with pytest.raises(ValueError, match=r"max_size must be at least 2 \(min_size\); got 1"):
         groups.track_groups(still, [0, 0, 0], threshold=1.0, max_size=1)
+
+
+def test_labels_of_a_device_and_labels_that_are_too_large():
+    rows, ids, names = groups.dense(jnp.array([3, -1, 7]))
+    assert (rows.tolist(), ids.tolist(), names) == ([0, 2], [0, 1], (3, 7))
+    with pytest.raises(ValueError, match="labels must fit into 64 bits; give larger numbers as strings"):
+        groups.dense([2**70, 3])

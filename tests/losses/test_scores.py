@@ -69,3 +69,8 @@ def test_message(what):
     call, message = MESSAGES[what]
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_prior_of_numpy_keeps_float32():
+    found = scores.pairwise_logistic(np.float32([1, -1]), np.array([True, False]), prior=np.float64(0.5))
+    assert found.dtype == jnp.float32

@@ -51,3 +51,12 @@ def test_grid_shows_grey_colour_and_signed_images():
     colour = figures.image_grid(np.ones((1, 1, 4, 4, 3)))
     assert colour.axes[0].images[0].get_array().shape == (4, 4, 3)
     assert figures.to_png(figures.image_grid(np.zeros((1, 1, 4, 4)), symmetric=True))
+
+
+def test_names_are_drawn_as_they_are():
+    """Dollars are no mathematics, and what begins with an underscore has its place in the legend."""
+    lines = [Curve("a $x_{$", [0, 1], [0, 1]), Curve("_mine", [0, 1], [1, 0])]
+    figure = figures.curves(lines, x_label="x", y_label="y")
+    assert len(figure.axes[0].get_legend().get_texts()) == 2
+    assert figures.to_svg(figure)
+    assert figures.to_svg(figures.intervals(["cost $", "_b"], [0, 1], [0, 1], [0, 1], x_label="x"))

@@ -14,6 +14,7 @@ def table():
 def test_estimates():
     assert str(Estimate(1.25, 1.0, 1.5, digits=2)) == "1.25 [1.00, 1.50]"
     assert str(percent(-0.031)) == "−3.1"
+    assert str(percent(-0.0001)) == "0.0"
     assert str(percent(math.nan)) == "–"
     assert str(percent_interval(Interval(0.5, 0.25, 0.75), digits=0)) == "50 [25, 75]"
 

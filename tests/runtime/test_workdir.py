@@ -189,3 +189,16 @@ def test_killed_at_every_write_and_run_again_gives_the_same_results(tmp_path):
         assert again.returncode == 0, again.stderr
         assert (folder / "results.json").read_bytes() == expected
         assert json.loads((folder / "config.json").read_text()) == {"seed": 3}
+
+
+def test_results_are_json_and_files_stay_below_the_folder(folder):
+    run = opened(folder)
+    run.finish({"cllr": float("inf"), "curve": [1.0, float("nan")], "n": 3})
+    assert json.loads((folder / "results.json").read_text(), parse_constant=pytest.fail) == {
+        "cllr": None,
+        "curve": [1.0, None],
+        "n": 3,
+    }
+    with pytest.raises(ValueError, match=r"name must stay below .*run; got '\.\./x'"):
+        run.write_text("../x", "lost")
+    run.close()
