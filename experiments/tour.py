@@ -58,7 +58,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         headline=Table(
             ("system", "what", "value [95 % interval]"),
             [row for part in parts.values() for row in part.headline],
-            "The page in short; the intervals are over random splits or over people, see the sections",
+            "The page in short; intervals are over random splits or over people, where there are enough of them",
         ),
         sections=[part.section for part in parts.values()],
         credits=(faces.credit,),

@@ -76,4 +76,4 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
 
 def _cell(mean: float, spread: float) -> str:
     """All images of a person in one group: there is one such grouping, and nothing to deviate."""
-    return f"{mean:.1f} ± {spread:.1f}" if spread > 0 else f"{mean:.1f}"
+    return f"{mean:.1f} ± {spread:.1f}" if spread > 1e-9 * mean else f"{mean:.1f}"

@@ -12,11 +12,11 @@ from experiments.super_vectors.codes import BASELINE, FISHER, METHODS, SUPER
 from experiments.super_vectors.recognize import CLASSIFIERS
 from jaxface.core import prng
 from jaxface.data import LabelledImages
-from jaxface.metrics import intervals, verification
+from jaxface.metrics import verification
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Cell, Table, percent_interval
+from jaxface.reports.tables import Cell, Table, percent
 
 _SHOWN = (FISHER[0], FISHER[1], BASELINE, SUPER[0], SUPER[2])
 
@@ -26,7 +26,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     del rng  # draws follow the section's own seed, as in the study
     given = sets.of_faces(config, faces)
     (num_train,) = config.num_train
-    errors, shown, ratio = [], {}, 0.0
+    errors, shown = [], {}
     for split in sets.random_splits(config, given.ids, num_train):
         key = prng.stream(jax.random.fold_in(jax.random.key(config.seed), split.number), "codes")
         descriptors = sets.describe(config, given, split)
@@ -40,23 +40,20 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
         errors.append(
             [recognize.evaluate(config, vectors[name], given.ids, split, longest=longest).errors for name in METHODS]
         )
-        ratio = len(split.probes) / len(split.train)
         if split.number == 0:
             first, second = np.triu_indices(len(split.probes), 1)
             ids = given.ids[split.probes]
             probes = {name: np.asarray(vectors[name][split.probes]) for name in _SHOWN}
             shown = {f"cosines {name}": (rows @ rows.T)[first, second] for name, rows in probes.items()}
             shown["is_same"] = ids[first] == ids[second]
-    stacked = np.stack(errors, axis=-1)
-    return {"errors": stacked, "num_train": np.asarray(num_train), "test_to_train": np.asarray(ratio), **shown}
+    return {"errors": np.stack(errors, axis=-1), "num_train": np.asarray(num_train), **shown}
 
 
 def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     """The table, and the ROC of the cosines."""
-    ratio = float(arrays["test_to_train"])
+    mean = arrays["errors"].mean(axis=-1)
     rows: list[tuple[Cell, ...]] = [
-        (name, *(percent_interval(intervals.split_interval(row, test_to_train=ratio)) for row in errors))
-        for name, errors in zip(METHODS, arrays["errors"], strict=True)
+        (name, *(percent(error) for error in errors)) for name, errors in zip(METHODS, mean, strict=True)
     ]
     curves = []
     for name in _SHOWN:
@@ -72,7 +69,7 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
                 ("vector", *CLASSIFIERS),
                 rows,
                 f"Identification error %, {int(arrays['num_train'])} images a person, mean over "
-                f"{arrays['errors'].shape[-1]} random splits with 95 % intervals; more by experiments.super_vector",
+                f"{arrays['errors'].shape[-1]} random splits, too few for intervals: experiments.super_vector has them",
             ),
             Picture("super_vectors.svg", figures.to_svg(figures.roc(curves)), "Cosines of all pairs of probes."),
         ),
@@ -81,7 +78,6 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     headline: list[tuple[Cell, ...]] = [
         ("super vectors", f"{name}: error %, nearest neighbour", error) for name, error in best.items()
     ]
-    mean = arrays["errors"].mean(axis=-1)
     results = {
         f"error, {name}, {classifier}": float(mean[m, c])
         for m, name in enumerate(METHODS)

@@ -72,12 +72,20 @@ def curves(
     if reference is not None:
         axes.axhline(reference, color="#666666", linewidth=0.8, linestyle=":")
     axes.set_xscale("log" if log_x else "linear")
+    if not log_x and lines and all((np.asarray(line.x, float) % 1 == 0).all() for line in lines):
+        axes.xaxis.set_major_locator(_whole_numbers())  # of images, members, iterations
     axes.set_yscale("log" if log_y else "linear")
     if y_range is not None:
         axes.set_ylim(*y_range)
     if len(lines) > 1 or (lines and lines[0].label):
         axes.legend(fontsize=9)
     return figure
+
+
+def _whole_numbers() -> Any:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(integer=True)
 
 
 def _plain(text: str) -> str:
