@@ -111,13 +111,16 @@ def test_a_cluster_that_nothing_can_fill_is_a_status():
 
 def test_the_best_restart_wins_however_many_samples(rng):
     """What counts as equal is rounding, which does not grow with n."""
-    x = rng.normal(size=(60_000, 2)).astype(np.float32)
-    starts = [kmeans.init_random(key, x, num_clusters=6) for key in prng.member_keys(jax.random.key(0), 6)]
-    each = [float(kmeans.assign(kmeans.fit(x, start, num_iters=4)[0], x).squared.sum()) for start in starts]
-    best, _ = kmeans.fit_restarts(
-        jax.random.key(0), x, num_clusters=6, num_restarts=6, num_iters=4, init=kmeans.init_random
-    )
-    assert float(kmeans.assign(best, x).squared.sum()) <= min(each) * (1 + 1e-5)
+    x = rng.normal(size=(30_000, 2)).astype(np.float32)
+    settings = {"num_clusters": 6, "num_iters": 15, "init": kmeans.init_random}
+    lost = []
+    for seed in range(4):
+        keys = prng.member_keys(jax.random.key(seed), 5)
+        each = [kmeans.fit_restarts(jax.random.key(seed), x, num_restarts=5, **settings)[0]]
+        each += [kmeans.fit(x, kmeans.init_random(key, x, num_clusters=6), num_iters=15)[0] for key in keys]
+        best, *others = (float(kmeans.assign(clusters, x).squared.sum()) for clusters in each)
+        lost.append(best / min(others) - 1)
+    assert max(lost) < 1e-5
 
 
 def test_whole_numbers_are_centres_too(rng):

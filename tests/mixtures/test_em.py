@@ -214,8 +214,8 @@ def test_data_and_start_of_two_types_meet_in_the_wider_one(rng):
 
 
 def test_the_start_of_float32_data_far_from_the_origin(rng):
-    labels = np.arange(40_000) % 2
-    x = (rng.normal(size=(40_000, 2)) + 8 * labels[:, None] + 1e4).astype(np.float32)
+    labels = np.arange(200_000) % 2
+    x = (rng.normal(size=(200_000, 2)) + 8 * labels[:, None] + 1e4).astype(np.float32)
     start = gmm.init(jax.random.key(0), x, num_components=2)
     np.testing.assert_allclose(np.sort(start.mean, axis=0) - 1e4, [[0, 0], [8, 8]], atol=0.05)
     np.testing.assert_allclose(start.variance, 1, atol=0.1)
