@@ -59,7 +59,7 @@ def _fit(x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[LinearMap
 
 
 def fit_dual(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[LinearMap, FitInfo]:
-    """The subspace of `fit` from inner products of differences, about three times as fast; for float64.
+    """The subspace of `fit` from inner products of differences, up to three times as fast; for float64.
 
     With differences D within groups and E between them, the rows of `E - E D' K^-1 D` span it, `K = DD'`. K squares the
     condition number of the samples, so D is projected out a second time where once left more than 1e-8 of it; the check

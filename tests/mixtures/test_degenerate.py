@@ -88,6 +88,9 @@ def test_full_noise_is_held_in_units_of_its_dimensions(rng):
     found, jitter = em._floored(jnp.asarray(noise(0.5, 3.0, -0.1))[None], jnp.asarray(least))
     np.testing.assert_allclose(found[0], noise(1.0, 3.0, 1.0), rtol=1e-9)
     assert float(jitter) == 1e6
+    found, jitter = em._floored(jnp.asarray(noise(0.5, 3.0, 4.0))[None], jnp.asarray(least))  # definite all the same
+    np.testing.assert_allclose(found[0], noise(1.0, 3.0, 4.0), rtol=1e-9)
+    assert float(jitter) == 1e6
     found, jitter = em._floored(jnp.asarray(noise(1.5, 3.0, 1.01))[None], jnp.asarray(least))
     np.testing.assert_allclose(found[0], noise(1.5, 3.0, 1.01), rtol=1e-12)
     assert float(jitter) == 0
