@@ -48,12 +48,15 @@ def shapes(**arguments: tuple[Any, str]) -> dict[str, int]:
 
 
 def floating(**arguments: Any) -> None:
-    """Checks that every array holds real floating point numbers."""
+    """Checks that every array holds float32 or float64; narrower numbers, bytes and integers are refused.
+
+    float16 counts no further than 2,048 and LAPACK has no routine for it, and bytes wrap around at 255.
+    """
     for name, value in arguments.items():
         dtype = _dtype(name, value, f"Convert it first, e.g. numpy.asarray({name}).")
-        if not jax.numpy.issubdtype(dtype, jax.numpy.floating):
+        if dtype not in (np.float32, np.float64):
             raise ValueError(
-                f"{name} must be a floating point array; got dtype {dtype}. "
+                f"{name} must be a floating point array, float32 or float64; got dtype {dtype}{_why_not(dtype)}. "
                 f"Convert it first, e.g. {name}.astype('float32')."
             )
 
@@ -63,7 +66,10 @@ def finite(**arguments: Any) -> None:
     for name, value in arguments.items():
         if not is_concrete(value):
             continue
-        bad = ~np.isfinite(np.asarray(value))
+        values = np.asarray(value)
+        if not jax.numpy.issubdtype(values.dtype, jax.numpy.number) and values.dtype != bool:
+            raise ValueError(f"{name} must be an array of numbers; got {describe(value)}.")
+        bad = ~np.isfinite(values)
         if bad.any():
             first = tuple(int(i) for i in np.argwhere(bad)[0])
             raise ValueError(
@@ -84,14 +90,18 @@ def typed_key(key: Any) -> None:
         raise ValueError(f"key must be a single key; got an array of keys of shape {np.shape(key)}. Use vmap.")
 
 
-def dense_labels(name: str, labels: Any, num: int, *, padding: bool = False) -> None:
-    """Checks int32 labels in [0, num); with `padding`, -1 marks rows to leave out."""
+def dense_labels(name: str, labels: Any, num: int, *, padding: bool = False) -> Any:
+    """The labels as int32, after a check that they lie in [0, num); with `padding`, -1 marks rows to leave out.
+
+    A JAX array gives a JAX array, anything else a NumPy array. Go on with the result: among unsigned ids a later -1
+    would wrap to the largest of them.
+    """
     remedy = "Turn names into integers with jaxface.data.groups.dense."
     dtype = _dtype(name, labels, remedy)
     if not jax.numpy.issubdtype(dtype, jax.numpy.integer):
         raise ValueError(f"{name} must be dense integers; got dtype {dtype}. {remedy}")
     if not is_concrete(labels):
-        return
+        return _int32(labels)
     values = np.asarray(labels)
     low = -1 if padding else 0
     if values.size and (values.min() < low or values.max() >= num):
@@ -100,10 +110,14 @@ def dense_labels(name: str, labels: Any, num: int, *, padding: bool = False) -> 
             f"{name} must be {allowed}; got values from {values.min()} to {values.max()}. "
             "Make them dense with jaxface.data.groups.dense."
         )
+    return _int32(labels)
 
 
-def fits_int32(name: str, labels: Any) -> None:
-    """Checks integers that survive on a device: without x64 it keeps their lower 32 bits and says nothing."""
+def fits_int32(name: str, labels: Any) -> Any:
+    """The labels as int32, as `dense_labels` returns them, after a check that they fit.
+
+    Without x64 a device keeps the lower 32 bits of an integer and says nothing.
+    """
     remedy = "Turn names and large ids into integers with jaxface.data.groups.dense."
     dtype = _dtype(name, labels, remedy)
     if not jax.numpy.issubdtype(dtype, jax.numpy.integer):
@@ -113,6 +127,7 @@ def fits_int32(name: str, labels: Any) -> None:
         low, high = int(values.min()), int(values.max())
         if low < held.min or high > held.max:
             raise ValueError(f"{name} must fit into 32 bits; got values from {low} to {high}. {remedy}")
+    return _int32(labels)
 
 
 def every_label(name: str, labels: Any, num: int) -> None:
@@ -135,6 +150,8 @@ def between(
     if not is_concrete(value):
         return
     values = np.asarray(value)
+    if values.dtype != bool and not _is_real(values.dtype):
+        raise ValueError(f"{name} must be a number; got {describe(value)}.")
     inside = (values >= low if closed_low else values > low) & (values <= high if closed_high else values < high)
     if not inside.all():
         interval = f"{'[' if closed_low else '('}{low:g}, {high:g}{']' if closed_high else ')'}"
@@ -148,21 +165,21 @@ def positive(name: str, value: Any) -> None:
 
 def at_least(name: str, value: int, minimum: int, why: str = "") -> None:
     """Checks a static count against its minimum."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise ValueError(f"{name} must be an integer; got {describe(value)}.")
+    _whole_number(name, value)
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}{_because(why)}; got {value}.")
 
 
 def at_most(name: str, value: int, maximum: int, why: str = "") -> None:
     """Checks a static count against its maximum."""
+    _whole_number(name, value)
     if value > maximum:
         raise ValueError(f"{name} must be at most {maximum}{_because(why)}; got {value}.")
 
 
 def one_of(name: str, value: Any, choices: Collection[str]) -> None:
     """Checks a word against the words that are known; suggests the nearest one."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {_listed(choices)}; got {value!r}.{did_you_mean(value, choices)}")
 
 
@@ -173,12 +190,33 @@ def did_you_mean(word: Any, choices: Iterable[str]) -> str:
 
 
 def _dtype(name: str, value: Any, remedy: str) -> np.dtype:
-    """The dtype of an array or number; a list has none in JAX, and neither have names."""
+    """The dtype of an array or number as it came; a list has none in JAX, and neither have names."""
     try:
-        return jax.dtypes.result_type(value)
-    except TypeError as error:
+        dtype = jax.dtypes.result_type(value)
+    except TypeError:
+        dtype = None
+    if dtype is None or value is None:
         found = describe(value) if hasattr(value, "dtype") else f"a {type(value).__name__}"
-        raise ValueError(f"{name} must be an array of numbers; got {found}. {remedy}") from error
+        raise ValueError(f"{name} must be an array of numbers; got {found}. {remedy}")
+    return getattr(value, "dtype", dtype)
+
+
+def _is_real(dtype: np.dtype) -> bool:
+    return jax.numpy.issubdtype(dtype, jax.numpy.integer) or jax.numpy.issubdtype(dtype, jax.numpy.floating)
+
+
+def _why_not(dtype: np.dtype) -> str:
+    narrow = jax.numpy.issubdtype(dtype, jax.numpy.floating)
+    return ", too narrow for sums and for linear algebra" if narrow else ""
+
+
+def _int32(labels: Any) -> Any:
+    return labels.astype(np.int32) if isinstance(labels, jax.Array) else np.asarray(labels).astype(np.int32)
+
+
+def _whole_number(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise ValueError(f"{name} must be an integer; got {describe(value)}.")
 
 
 def _listed(choices: Iterable[str]) -> str:

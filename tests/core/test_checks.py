@@ -36,10 +36,32 @@ def test_finite_says_how_many_and_where():
         checks.finite(x=x)
 
 
-def test_floating_refuses_integers():
-    with pytest.raises(ValueError, match=r"image must be a floating point array; got dtype uint8\. Convert"):
+def test_floating_takes_float32_and_float64_only():
+    checks.floating(a=jnp.zeros(3, jnp.float32), b=np.zeros(3), c=1.0, d=np.float32(1))
+    with pytest.raises(ValueError, match=r"image must be .* float32 or float64; got dtype uint8\. Convert it first, e"):
         checks.floating(image=np.zeros(3, np.uint8))
-    checks.floating(a=jnp.zeros(3, jnp.bfloat16), b=np.zeros(3), c=1.0)
+    with pytest.raises(ValueError, match=r"x must be .*; got dtype complex64\. Convert"):
+        checks.floating(x=jnp.zeros(3, jnp.complex64))
+    with pytest.raises(ValueError, match="x must be .*; got dtype int64"):  # as it came, not as a device would keep it
+        checks.floating(x=np.zeros(3, np.int64))
+
+
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
+def test_floating_refuses_narrow_numbers_also_under_jit(dtype):
+    message = rf"x must be .*; got dtype {jnp.dtype(dtype)}, too narrow for sums .*x\.astype\('float32'\)"
+    for x in (np.zeros(3, dtype), jnp.zeros(3, dtype)):
+        with pytest.raises(ValueError, match=message):
+            checks.floating(x=x)
+    with pytest.raises(ValueError, match=message):
+        jax.eval_shape(lambda x: checks.floating(x=x), jnp.zeros(3, dtype))
+
+
+def test_none_and_text_are_no_numbers():
+    for fn in (checks.floating, checks.finite):
+        with pytest.raises(ValueError, match="x must be an array of numbers; got .*None"):
+            fn(x=None)
+        with pytest.raises(ValueError, match="x must be an array of numbers; got .*str"):
+            fn(x="0.5")
 
 
 def test_lists_and_names_are_no_arrays_of_numbers():
@@ -72,6 +94,17 @@ def test_labels():
         checks.dense_labels("ids", np.array([0.0]), 3)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32, np.int16, np.int32])
+def test_labels_come_back_as_signed_integers_of_the_same_library(dtype):
+    for fn in (lambda labels: checks.dense_labels("ids", labels, 3), lambda labels: checks.fits_int32("ids", labels)):
+        host = fn(np.array([0, 2], dtype))
+        assert isinstance(host, np.ndarray) and host.dtype == np.int32 and host.tolist() == [0, 2]
+        device = fn(jnp.array([0, 2], dtype))
+        assert isinstance(device, jax.Array) and device.dtype == jnp.int32 and device.tolist() == [0, 2]
+        traced = jax.eval_shape(fn, jax.ShapeDtypeStruct((2,), jnp.dtype(dtype)))
+        assert traced.dtype == jnp.int32
+
+
 def test_intervals_and_counts():
     checks.between("weight", np.array([0.0, 1.0]), 0, 1)
     with pytest.raises(ValueError, match=r"weight must lie in \[0, 1\); got 1 values outside, the first 1.0"):
@@ -88,6 +121,14 @@ def test_intervals_and_counts():
         checks.at_most("k", 4, 3, "the rank")
 
 
+@pytest.mark.parametrize("value", ["0.5", None, 1 + 1j, [0.5, None]])
+def test_what_is_no_number_lies_in_no_interval(value):
+    with pytest.raises(ValueError, match="weight must be a number; got "):
+        checks.between("weight", value, 0, 1)
+    with pytest.raises(ValueError, match="k must be an integer; got "):
+        checks.at_most("k", value, 3)
+
+
 def test_words_suggest_the_nearest():
     with pytest.raises(
         ValueError,
@@ -96,6 +137,8 @@ def test_words_suggest_the_nearest():
         checks.one_of("kernel", "gausian", ["gaussian", "linear"])
     with pytest.raises(ValueError, match=r"got 'zzz'\.$"):
         checks.one_of("kernel", "zzz", ["gaussian", "linear"])
+    with pytest.raises(ValueError, match=r"kernel must be one of .*; got \['linear'\]"):
+        checks.one_of("kernel", ["linear"], {"gaussian": 1, "linear": 2})
 
 
 def test_keys():
