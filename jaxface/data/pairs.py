@@ -2,6 +2,8 @@
 
 all_pairs      every pair of a set
 sampled_pairs  so many same and so many different ones, without repetition
+limited        rows of which nobody has more than so many: no person decides a test alone
+largest_share  how much of the same pairs one person makes
 load, save     text files: a header `a,b,same`, then two file names and 1 or 0 a line; `load_unlabelled` without these
 """
 
@@ -50,6 +52,32 @@ def sampled_pairs(ids: Any, *, num_same: int, num_different: int, rng: np.random
     different = _drawn(ids.size - end, end, num_different, "num_different", rng)
     chosen = np.sort(order[np.concatenate([same, different])], axis=1).astype(np.int32)
     return Pairs(chosen[:, 0], chosen[:, 1], np.arange(num_same + num_different) < num_same)
+
+
+def limited(ids: Any, *, max_rows: int) -> np.ndarray:
+    """Rows `[r]`, ascending: all of a person with at most `max_rows`, and `max_rows` of everybody else.
+
+    A person with n rows makes n (n - 1) / 2 pairs of one person, so the one with most photos would decide an error rate
+    or a calibration alone: with 530 photos beside people with 2 to 10, 98 % of the pairs. The rows that stay are spread
+    evenly over those of the person, in their order, without randomness.
+    """
+    checks.at_least("max_rows", max_rows, 2, "one row makes no pair")
+    ids = _check_ids(ids)
+    order = np.argsort(ids, kind="stable")
+    _, start, counts = np.unique(ids[order], return_index=True, return_counts=True)
+    place = np.arange(ids.size) - np.repeat(start, counts)
+    total = np.repeat(counts, counts)
+    kept = np.minimum(total, max_rows)
+    # Row j of n is one of k rows spread evenly when floor((j + 1) k / n) exceeds floor(j k / n).
+    chosen = (place + 1) * kept // total > place * kept // total
+    return np.sort(order[chosen])
+
+
+def largest_share(ids: Any, pairs: Pairs) -> float:
+    """The largest part that one person has in the pairs of one person; NaN where there are none."""
+    ids = _check_ids(ids)
+    people = np.unique(ids[pairs.first[pairs.is_same]], return_counts=True)[1]
+    return float(people.max() / people.sum()) if people.size else float("nan")
 
 
 def load(path: str | Path, files: Sequence[str]) -> Pairs:

@@ -47,6 +47,29 @@ def test_each_pair_is_drawn_equally_often(rng):
         assert abs(count - 2000 * share) < 4.5 * np.sqrt(2000 * share)
 
 
+@given(st.lists(st.integers(-1, 3), max_size=30), st.integers(2, 7))
+@settings(max_examples=150, deadline=None)
+def test_nobody_has_more_rows_than_the_limit(ids, limit):
+    rows = pairs.limited(np.array(ids, int), max_rows=limit)
+    assert rows.tolist() == sorted(set(rows.tolist()))
+    for person in set(ids):
+        own = [row for row, each in enumerate(ids) if each == person]
+        kept = [place for place, row in enumerate(own) if row in rows]
+        assert len(kept) == min(len(own), limit)
+        gaps = np.diff(kept)
+        assert gaps.size == 0 or gaps.max() - gaps.min() <= 1  # spread evenly
+
+
+def test_one_person_with_many_photos_does_not_decide(rng):
+    ids = rng.permutation(np.concatenate([np.zeros(530, int), np.repeat(np.arange(1, 61), 4)]))
+    assert pairs.largest_share(ids, pairs.all_pairs(ids)) > 0.98
+    rows = pairs.limited(ids, max_rows=10)
+    assert pairs.largest_share(ids[rows], pairs.all_pairs(ids[rows])) == 45 / (45 + 60 * 6)
+    assert np.isnan(pairs.largest_share(np.arange(3), pairs.all_pairs(np.arange(3))))
+    with pytest.raises(ValueError, match="max_rows must be at least 2 .one row makes no pair.; got 1"):
+        pairs.limited(ids, max_rows=1)
+
+
 def test_errors_of_sampling(rng):
     with pytest.raises(ValueError, match=r"num_same must be at most 1 \(the pairs of that kind in these ids\); got 2"):
         pairs.sampled_pairs([0, 0, 1], num_same=2, num_different=0, rng=rng)
