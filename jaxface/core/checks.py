@@ -234,6 +234,21 @@ def describe(value: Any) -> str:
     return f"{value!r} of type {type(value).__name__}"
 
 
+def printable(text: Any) -> str:
+    """A text from outside as one line for a terminal: control, format and undecodable characters as escapes.
+
+    A file name may hold the codes that move a cursor or turn the direction of writing, or bytes that are not UTF-8.
+    """
+    return "".join(c if c.isprintable() else _escape(c) for c in str(text))
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:  # how Python holds a byte of a name that is not UTF-8
+        return f"\\x{code - 0xDC00:02x}"
+    return character.encode("unicode_escape").decode()
+
+
 def _worst(values: np.ndarray, inside: np.ndarray) -> str:
     if values.ndim == 0:
         return f"{values.item()!r}"
