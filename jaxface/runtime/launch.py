@@ -47,6 +47,7 @@ def execute(run: Run, config: ConfigDict, workdir_path: str) -> Mapping[str, Any
     try:
         done = workdir.finished()
         if done is not None:
+            workdir.check_data()
             logging.info("nothing to do: %s holds the finished run", workdir.path)
             return done
         with recorded(workdir, environment.provenance()):

@@ -14,7 +14,7 @@ import math
 import os
 import pathlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import jax
@@ -22,8 +22,12 @@ import numpy as np
 from absl import logging
 
 from jaxface.core import checks
+from jaxface.runtime import sources
 
 Arrays = dict[str, np.ndarray]
+
+# What every run leaves, also one that ended before it made anything.
+_HOUSEKEEPING = ("config.json", "run.json", "data.json")
 
 
 class Workdir:
@@ -38,7 +42,9 @@ class Workdir:
         self._make_folder(self.path)
         self._lock = self._take_lock()
         try:
+            self._is_resumed = self._holds_work()
             self._claim()
+            self._data = self._recorded_data() if self._is_resumed else {}
         except BaseException:
             self.close()
             raise
@@ -48,6 +54,28 @@ class Workdir:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+    def uses(self, **paths: sources.Path | Iterable[sources.Path] | None) -> None:
+        """Says which files and folders the study reads, each under its role: `uses(data=root, pairs=None)`.
+
+        Call it before the first stage. Stages that were made from other data are refused: results would be those of
+        neither. The record is `data.json`; None and empty paths are left out.
+        """
+        if not self.is_writer:
+            return
+        for role, given in paths.items():
+            listed = (given,) if isinstance(given, str | os.PathLike) else tuple(given or ())
+            existing = [path for path in listed if path is not None and os.fspath(path)]
+            if existing:
+                self._data[role] = self._compared(role, existing)
+        self.write_json("data.json", {role: sources.to_json(source) for role, source in self._data.items()})
+
+    def check_data(self) -> None:
+        """Refuses a finished run whose data are no longer what they were; data that are gone cannot tell."""
+        if not (self.path / "data.json").exists():
+            logging.warning("%s did not record its data: whether they are the same cannot be told", self.path)
+        for role, source in self._data.items():
+            self._compared(role, source.paths)
 
     def stage(self, name: str, work: Callable[[], Mapping[str, Any]]) -> Arrays:
         """The arrays of a stage: loaded when it is finished, otherwise made by `work()` and kept.
@@ -125,12 +153,36 @@ class Workdir:
 
     def _holds_work(self) -> bool:
         """Whether an earlier run left more than the note of what was asked for, as one with a mistyped path does."""
-        return any(entry.name not in ("config.json", "run.json", ".lock") for entry in self.path.iterdir())
+        visible = (entry.name for entry in self.path.iterdir() if not entry.name.startswith("."))
+        return any(name not in _HOUSEKEEPING for name in visible)
+
+    def _recorded_data(self) -> dict[str, sources.Source]:
+        file = self.path / "data.json"
+        record = json.loads(file.read_text()) if file.exists() else {}
+        return {role: sources.from_json(value) for role, value in record.items()}
+
+    def _compared(self, role: str, paths: Sequence[sources.Path]) -> sources.Source:
+        """The source of a role as it was recorded, or as it is now when nothing was made from it yet."""
+        before = self._data.get(role)
+        if before is None:
+            if self._is_resumed:
+                logging.warning("%s holds stages whose %s was not recorded and cannot be compared", self.path, role)
+            return sources.survey(paths)
+        named = checks.printable(", ".join(os.fspath(path) for path in paths))
+        if not sources.exist(paths):
+            logging.warning("%s is gone: whether it is what this run was made from cannot be told", named)
+            return before
+        if differing := sources.differences(before, paths):
+            raise ValueError(
+                f"{self.path} holds a run made from other data: of {role} {named}, {differing}. "
+                "Put the old data back, or choose another --workdir."
+            )
+        return before
 
     def _claim(self) -> None:
         """Writes the config on first use; once there is something made with it, it must be the same."""
         file = self.path / "config.json"
-        if not file.exists() or not self._holds_work():
+        if not file.exists() or not self._is_resumed:
             self.write_json("config.json", self.config)
             return
         before = _flat(json.loads(file.read_text()))
