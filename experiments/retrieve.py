@@ -42,6 +42,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         checks.one_of("config.scalings", scaling, SCALINGS)
     for name in config.methods:
         checks.one_of("config.methods", name, METHODS)
+    workdir.uses(data=inputs.path_of(config.data))
     photographs = inputs.load_faces(config.data)
     fewest = int(np.bincount(photographs.ids).min())
     checks.at_most(
@@ -132,13 +133,18 @@ def _publish(
     names = ("pixels", *config.methods)
     rows: list[tuple[Cell, ...]] = []
     for name in names:
-        cells = [intervals.split_interval(found[name][:, -1], test_to_train=1.0) for found in arrays.values()]
+        cells = [
+            intervals.split_interval(found[name][:, -1], test_to_train=1.0, within=(0.0, config.k))
+            for found in arrays.values()
+        ]
         rows.append((_title(name), *(with_interval(cell) for cell in cells)))
     difference: list[tuple[Cell, ...]] = []
     if {"kernel_np_per", "kernel_rca"} <= set(config.methods):
         for scaling, found in arrays.items():
             a, b = (found[name][:, -1] for name in ("kernel_np_per", "kernel_rca"))
-            plain, wide = (intervals.paired_interval(a, b, test_to_train=ratio) for ratio in (0.0, 1.0))
+            plain, wide = (
+                intervals.paired_interval(a, b, test_to_train=ratio, within=(0.0, config.k)) for ratio in (0.0, 1.0)
+            )
             won = f"{int((a > b).sum())} of {len(a)}"
             difference.append((scaling, *(with_interval(each) for each in (plain, wide)), won))
     pictures = []

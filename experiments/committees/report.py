@@ -35,24 +35,25 @@ def sections(arrays: Arrays) -> tuple[Section, ...]:
     return (_differences(arrays), _rules(arrays), _sizes(arrays), _choice(arrays))
 
 
-def _interval(found: Mapping[str, np.ndarray], values: np.ndarray) -> Interval:
-    """Mean of `values` `[splits]`, widened for the images that splits share."""
-    return intervals.split_interval(values, test_to_train=float(found["test to train"]))
-
-
 def _cell(found: Mapping[str, np.ndarray], values: np.ndarray) -> Cell:
-    return "–" if np.isnan(values).any() else percent_interval(_interval(found, values))
+    """Mean of the rates `values` `[splits]`, its interval widened for the images that splits share."""
+    if np.isnan(values).any():
+        return "–"
+    ratio = float(found["test to train"])
+    return percent_interval(intervals.split_interval(values, test_to_train=ratio, within=intervals.RATE))
 
 
 def _differences(arrays: Arrays) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for num_train, found in arrays.items():
         for m in range(len(METHODS)):
-            gap = found["errors"][_DEFAULT] - found["errors"][m]
-            if m == _DEFAULT or np.isnan(gap).any():
+            ours, theirs = found["errors"][_DEFAULT], found["errors"][m]
+            if m == _DEFAULT or np.isnan(theirs).any():
                 continue
-            plain = intervals.split_interval(gap, test_to_train=0.0)
-            wide = _interval(found, gap)
+            plain, wide = (
+                intervals.paired_interval(ours, theirs, test_to_train=ratio, within=intervals.RATE)
+                for ratio in (0.0, float(found["test to train"]))
+            )
             rows.append((num_train, METHODS[m], percent_interval(plain), percent_interval(wide), _verdict(plain)))
     return Section(
         "Does the committee win?",
@@ -70,6 +71,8 @@ def _differences(arrays: Arrays) -> Section:
 
 
 def _verdict(interval: Interval) -> str:
+    if np.isnan(interval.high):
+        return "no interval"
     if interval.high < 0:
         return "committee better"
     return "committee worse" if interval.low > 0 else "no difference shown"

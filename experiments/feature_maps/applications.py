@@ -36,7 +36,7 @@ def identification(config: ConfigDict, found: Arrays) -> Section:
     mapped: list[tuple[Cell, ...]] = [
         (
             NAMES.get(name, name), size, percent(found, found[f"error/{name}"][:, k]),
-            percent(found, found[f"error/{name}"][:, k] - found[own]),
+            _percent_less(found, found[f"error/{name}"][:, k], found[own]),
             f"{100 * found[f'agreement/{name}'][:, k].mean():.1f}",
         )
         for name, own in (*((kind, ridge.GAUSSIAN) for kind in MAPS), (ridge.SINE_MAP, ridge.SINE))
@@ -113,7 +113,13 @@ def learned(config: ConfigDict, found: Arrays) -> Section:
 def percent(found: Arrays, values: np.ndarray) -> Estimate:
     """A rate over the splits."""
     ratio = float(found["test to train"][0])
-    return percent_interval(intervals.split_interval(values, test_to_train=ratio))
+    return percent_interval(intervals.split_interval(values, test_to_train=ratio, within=intervals.RATE))
+
+
+def _percent_less(found: Arrays, values: np.ndarray, other: np.ndarray) -> Estimate:
+    """The difference of two rates over the splits."""
+    ratio = float(found["test to train"][0])
+    return percent_interval(intervals.paired_interval(values, other, test_to_train=ratio, within=intervals.RATE))
 
 
 def _thousandths(interval: Interval) -> Estimate:

@@ -17,8 +17,8 @@ NAMES = {"kitchen_sinks": "kitchen sinks", "orthogonal": "orthogonal", "fastfood
 
 
 def over_draws(values: np.ndarray) -> Interval:
-    """The mean over independent draws."""
-    return intervals.split_interval(values, test_to_train=0.0)
+    """The mean of errors over independent draws."""
+    return intervals.split_interval(values, test_to_train=0.0, within=intervals.POSITIVE)
 
 
 def of_maps(found: Arrays, *, prefix: str, title: str, name: str) -> Picture:

@@ -218,7 +218,8 @@ def _ratio(found: Arrays, key: str, k: int) -> Cell:
     if key == f"{prefix}kitchen_sinks":
         return "1"
     logs = [2 * np.log(found[name][:, k]) for name in (key, f"{prefix}kitchen_sinks")]
-    return with_interval(Interval(*np.exp(np.array(intervals.paired_interval(*logs, test_to_train=0.0)))))
+    log_ratio = intervals.paired_interval(*logs, test_to_train=0.0, within=intervals.SIGNED)
+    return with_interval(Interval(*np.exp(np.array(log_ratio))))
 
 
 def _times(ratio: float) -> str:

@@ -58,6 +58,8 @@ def difference(values: np.ndarray, ids: np.ndarray, *, num_resamples: int, seed:
 
 def verdict(found: Interval) -> str:
     """In plain words."""
+    if np.isnan(found.low):
+        return "no interval"
     if found.low > 0:
         return "holds"
     return "the other way round" if found.high < 0 else "not decided"

@@ -14,7 +14,6 @@ from experiments.sections import Part
 from jaxface.data import LabelledImages
 from jaxface.ensembles import POSTERIORS, RULES, growth, log_posteriors
 from jaxface.metrics import intervals
-from jaxface.metrics.intervals import Interval
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
@@ -74,6 +73,5 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
 
 
 def _rate(errors: np.ndarray, ratio: float) -> Estimate:
-    """The mean over splits; Student's t knows nothing of 0 and 100 %."""
-    found = np.asarray(intervals.split_interval(errors, test_to_train=ratio))
-    return percent_interval(Interval(*np.clip(found, 0.0, 1.0)))
+    """The mean over splits."""
+    return percent_interval(intervals.split_interval(errors, test_to_train=ratio, within=intervals.RATE))

@@ -44,10 +44,8 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     names = [name for name in METHODS if f"{name}/{sizes[0]}" in arrays]
     mean = {name: np.array([100 * arrays[f"{name}/{size}"].mean() for size in sizes]) for name in names}
     spread = {name: np.array([100 * arrays[f"{name}/{size}"].std() for size in sizes]) for name in names}
-    lines = [
-        Curve(METHODS[name].title, sizes, mean[name], mean[name] - spread[name], mean[name] + spread[name])
-        for name in names
-    ]
+    low, high = ({name: np.clip(mean[name] + sign * spread[name], 0, 100) for name in names} for sign in (-1, 1))
+    lines = [Curve(METHODS[name].title, sizes, mean[name], low[name], high[name]) for name in names]
     figure = figures.curves(lines, x_label="images in a group", y_label="identification error %")
     rows: list[tuple[Cell, ...]] = [
         (METHODS[name].title, *(_cell(*pair) for pair in zip(mean[name], spread[name], strict=True))) for name in names

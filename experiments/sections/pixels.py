@@ -45,7 +45,7 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     """The descriptors as pictures and the table of errors."""
     names = [str(name) for name in arrays["names"]]
     ratio = float(arrays["test_to_train"])
-    mean = [intervals.split_interval(row, test_to_train=ratio) for row in arrays["errors"]]
+    mean = [intervals.split_interval(row, test_to_train=ratio, within=intervals.RATE) for row in arrays["errors"]]
     rows = [
         (names[k], int(arrays["widths"][k]), percent_interval(mean[k]))
         for k in np.argsort(arrays["errors"].mean(axis=1))
@@ -65,7 +65,7 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
                 "descriptors.png", figures.to_png(sheet), "From top to bottom: image, local normalisation, LBP, HOG."
             ),
             "Without any learning, a probe gets the name of the gallery image with the largest cosine. The interval is "
-            "Student's t over the random splits, widened for the images that splits share.",
+            "over the random splits, from five on, and widened for the images that splits share.",
             Table(("descriptor", "dimensions", "error %, 95 % interval"), rows, "Nearest neighbour by cosine"),
         ),
     )

@@ -8,6 +8,7 @@ from ml_collections import ConfigDict
 from experiments.sections import Part
 from experiments.verification import transfer
 from experiments.verification.transfer import MEASURES, METHODS, TRANSFER
+from experiments.verification.transfer_report import RANGES
 from jaxface.core import checks
 from jaxface.data import LabelledImages
 from jaxface.metrics import intervals, verification
@@ -99,4 +100,5 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
 
 
 def _over_splits(arrays: Mapping[str, np.ndarray], measure: int, method: int, ratio: float) -> Interval:
-    return intervals.split_interval(arrays["measures"][measure, method, -1], test_to_train=ratio)
+    values = arrays["measures"][measure, method, -1]
+    return intervals.split_interval(values, test_to_train=ratio, within=RANGES[measure])

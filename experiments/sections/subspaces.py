@@ -58,8 +58,8 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     """Pictures of the bases, error curves, the ROC, and the two tables."""
     chosen = [_chosen(arrays, kind) for kind in ("raw", "eigen", "width", "ridge")]
     ratio = float(arrays["test_to_train"])
-    mean = [intervals.split_interval(row, test_to_train=ratio) for row in chosen]
-    gain = intervals.paired_interval(chosen[1], chosen[3], test_to_train=ratio)
+    mean = [intervals.split_interval(row, test_to_train=ratio, within=intervals.RATE) for row in chosen]
+    gain = intervals.paired_interval(chosen[1], chosen[3], test_to_train=ratio, within=intervals.RATE)
     eer = [Estimate(*(100 * arrays["eer"][k])) for k in range(4)]
     rate = [Estimate(*(100 * arrays["rate"][k])) for k in range(4)]
     low, high = 100 * arrays["counted_eer"]
@@ -287,8 +287,8 @@ def _near_full_width(arrays: Mapping[str, np.ndarray]) -> str:
 def _error_curves(arrays: Mapping[str, np.ndarray]) -> Any:
     def line(label: str, x: np.ndarray, kind: str) -> Curve:
         errors = 100 * arrays[f"test_{kind}"]
-        mean, deviation = errors.mean(axis=0), errors.std(axis=0, ddof=1)
-        return Curve(label, x, mean, mean - deviation, mean + deviation)
+        mean, deviation = errors.mean(axis=0), errors.std(axis=0, ddof=min(1, len(errors) - 1))
+        return Curve(label, x, mean, np.maximum(mean - deviation, 0), np.minimum(mean + deviation, 100))
 
     lines = (
         line("Eigenfaces, by number of axes", arrays["components"], "eigen"),

@@ -69,22 +69,23 @@ def _size(num_components: int, latent_dim: int) -> str:
     return f"{num_components} components, {latent_dim} latent dimensions"
 
 
-def _interval(values: np.ndarray, ratio: float) -> Interval:
-    return intervals.split_interval(values, test_to_train=ratio)
-
-
-def _wide(found: Mapping[str, np.ndarray], values: np.ndarray) -> Interval:
-    """Widened for the images that splits share."""
-    return _interval(values, float(found["test to train"].mean()))
+def _shared(found: Mapping[str, np.ndarray]) -> float:
+    """By how much intervals are widened for the images that splits share."""
+    return float(found["test to train"].mean())
 
 
 def _cell(found: Mapping[str, np.ndarray], values: np.ndarray) -> Cell:
-    return _rate(_wide(found, values))
+    return _rate(values, _shared(found))
 
 
-def _rate(interval: Interval) -> Cell:
-    """In per cent, and not beyond 0 and 100."""
-    return percent_interval(interval._replace(low=max(float(interval.low), 0.0), high=min(float(interval.high), 1.0)))
+def _rate(values: np.ndarray, ratio: float) -> Cell:
+    return percent_interval(intervals.split_interval(values, test_to_train=ratio, within=intervals.RATE))
+
+
+def _gap(found: Mapping[str, np.ndarray], row: int, vectors: tuple[str, str], measure: int, ratio: float) -> Interval:
+    """The first of two vectors minus the second, by one measure at one size."""
+    first, second = (_measured(found)[row, METHODS.index(name), measure] for name in vectors)
+    return intervals.paired_interval(first, second, test_to_train=ratio, within=intervals.RATE)
 
 
 def _by_method(found: Mapping[str, np.ndarray], of: str, kinds: tuple[str, ...], caption: str) -> Table:
@@ -110,21 +111,19 @@ def _classifiers(arrays: Arrays) -> Section:
 
 
 def _differences(config: ConfigDict, arrays: Arrays) -> Section:
-    base = METHODS.index(BASELINE)
     rows: list[tuple[Cell, ...]] = []
     for num_train, found in arrays.items():
         for name in _CHALLENGERS:
-            gaps = _measured(found)[0, METHODS.index(name)] - _measured(found)[0, base]
-            for measure, gap in zip(_MEASURES, gaps, strict=True):
-                plain = _interval(gap, 0.0)
-                shown = percent_interval(plain), percent_interval(_wide(found, gap))
-                rows.append((num_train, name, measure, *shown, _verdict(plain)))
+            for m, measure in enumerate(_MEASURES):
+                plain, wide = (_gap(found, 0, (name, BASELINE), m, ratio) for ratio in (0.0, _shared(found)))
+                rows.append(
+                    (num_train, name, measure, percent_interval(plain), percent_interval(wide), _verdict(plain))
+                )
     labels, points = [], []
     by_size: list[tuple[Cell, ...]] = []
     for num_train, found in arrays.items():
         for (k, d), row in sorted((size, row) for row, size in enumerate(codes.settings(config))):
-            gaps = _measured(found)[row, METHODS.index(SUPER[2])] - _measured(found)[row, base]
-            plain_gaps = [_interval(gap, 0.0) for gap in gaps]
+            plain_gaps = [_gap(found, row, (SUPER[2], BASELINE), m, 0.0) for m in range(len(_MEASURES))]
             by_size.append((num_train, k, d, *map(percent_interval, plain_gaps)))
             labels.append(f"{num_train} images, {k} components, {d} latent")
             points.append(100 * np.array(plain_gaps[0], float))
@@ -158,6 +157,8 @@ def _measured(found: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _verdict(interval: Interval) -> str:
+    if np.isnan(interval.high):
+        return "no interval"
     if interval.high < 0:
         return "fewer errors"
     return "more errors" if interval.low > 0 else "not shown"
@@ -165,11 +166,10 @@ def _verdict(interval: Interval) -> str:
 
 def _summary(config: ConfigDict, arrays: Arrays) -> str:
     """In words: at how many sizes the super vector errs less, and more, than the concatenated Fisher vectors."""
-    base, claim = METHODS.index(BASELINE), METHODS.index(SUPER[2])
     parts = []
     for m, measure in enumerate(_MEASURES):
         verdicts = [
-            _verdict(_interval(_measured(found)[row, claim, m] - _measured(found)[row, base, m], 0.0))
+            _verdict(_gap(found, row, (SUPER[2], BASELINE), m, 0.0))
             for found in arrays.values()
             for row in range(len(codes.settings(config)))
         ]
@@ -262,7 +262,7 @@ def _rank_one(config: ConfigDict, across: Across, task: int) -> Table:
             if k > 1 and s <= _CCA:
                 continue
             cells = [
-                "–" if np.isnan(values).any() else _rate(_interval(values, 1.0))
+                "–" if np.isnan(values).any() else _rate(values, 1.0)
                 for values in across["rank one"][i, :, s, task]
             ]
             rows.append((score, "–" if s == 0 else str(k), *cells))

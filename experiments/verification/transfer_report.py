@@ -17,6 +17,7 @@ _FULL = range(5)  # the methods with the full E-step; the approximate one has a 
 _RIVALS = range(3)
 _E_STEPS = (1, 5, TRANSFER, 6)  # target only and transfer, full and approximate
 _FILES = ("eer", "cllr_raw", "cllr")
+RANGES = tuple(intervals.RATE if measure == "EER" else intervals.POSITIVE for measure in MEASURES)
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -36,18 +37,21 @@ def sections(config: ConfigDict, arrays: Arrays) -> tuple[Section, ...]:
     )
 
 
-def _interval(config: ConfigDict, values: np.ndarray, other: np.ndarray | None = None, *, new_people: bool) -> Interval:
+def _interval(
+    config: ConfigDict, measure: int, values: np.ndarray, other: np.ndarray | None = None, *, new_people: bool
+) -> Interval:
     """Mean over splits of `values`, or of their difference to `other`; for new people, or other splits of these."""
+    within = RANGES[measure]
     train = max(config.target_people) + config.calibration_people
     ratio = config.test_people / train if new_people else 0.0
     if other is None:
-        return intervals.split_interval(values, test_to_train=ratio)
-    return intervals.paired_interval(values, other, test_to_train=ratio)
+        return intervals.split_interval(values, test_to_train=ratio, within=within)
+    return intervals.paired_interval(values, other, test_to_train=ratio, within=within)
 
 
 def estimate(config: ConfigDict, measure: int, values: np.ndarray, other: np.ndarray | None = None) -> Estimate:
     """`values` `[splits]` of a measure, or what they have beyond `other`, with the interval for new people."""
-    return _estimate(measure, _interval(config, values, other, new_people=True))
+    return _estimate(measure, _interval(config, measure, values, other, new_people=True))
 
 
 def _estimate(measure: int, interval: Interval) -> Estimate:
@@ -75,14 +79,14 @@ def _curves(config: ConfigDict, arrays: Arrays, methods: range | tuple[int, ...]
         scale = 100 if measure == "EER" else 1
         lines = []
         for m in methods:
-            found = [_interval(config, values, new_people=True) for values in arrays["measures"][i, m]]
+            found = [_interval(config, i, values, new_people=True) for values in arrays["measures"][i, m]]
             mean, low, high = (scale * np.array(column, float) for column in zip(*found, strict=True))
             lines.append(Curve(METHODS[m], sizes, mean, *((low, high) if m == TRANSFER else ())))
         figure = figures.curves(
             lines, x_label="target people", y_label=f"{measure} %" if measure == "EER" else f"{measure}, bits",
             title=measure, log_y=measure == "raw Cllr",
         )  # fmt: skip
-        caption = "Band: 95 % interval of transfer over splits."
+        caption = "Band: 95 % interval of transfer over splits, from five splits on."
         pictures.append(Picture(f"{prefix}{file}.svg", figures.to_svg(figure), caption))
     return pictures
 
@@ -113,7 +117,7 @@ def _difference_table(config: ConfigDict, arrays: Arrays, *, new_people: bool) -
     for k, people in enumerate(config.target_people):
         for m in _RIVALS:
             paired = [
-                _interval(config, found[i, TRANSFER, k], found[i, m, k], new_people=new_people)
+                _interval(config, i, found[i, TRANSFER, k], found[i, m, k], new_people=new_people)
                 for i in range(len(MEASURES))
             ]
             rows.append((int(people), METHODS[m], *(_estimate(i, value) for i, value in enumerate(paired))))

@@ -137,7 +137,8 @@ def _curve(name: str, arrays: Mapping[int, Arrays]) -> Curve:
     found = [100 * each[f"error/{name}"] for each in arrays.values()]
     mean = np.array([values.mean() for values in found])
     deviation = np.array([values.std(ddof=1) if values.size > 1 else 0.0 for values in found])
-    return Curve(METHODS[name].title, list(arrays), mean, mean - deviation, mean + deviation)
+    low, high = (np.clip(mean + sign * deviation, 0, 100) for sign in (-1, 1))
+    return Curve(METHODS[name].title, list(arrays), mean, low, high)
 
 
 def _settings(config: ConfigDict, arrays: Mapping[int, Arrays]) -> Table:

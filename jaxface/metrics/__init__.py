@@ -11,7 +11,8 @@ alone takes that. What depends on their values takes the scores.
     retrieval        retrieval_at_k, mean_average_precision
     reconstruction   psnr, ssim, cosine_distance (the papers' NCD, a distance in [0, 2])
     lfw              lfw_accuracy: ten folds, mean +- standard error
-    intervals        subject_bootstrap, mean_interval, paired_interval, split_interval, wilson
+    intervals        subject_bootstrap, mean_interval, wilson, and from over_splits paired_interval, split_interval
+    ranges           limits that stay in the range of their quantity: RATE, POSITIVE, SIGNED or (low, high)
     streaming        a Roc from counts that add, with bounds on what the bins hide
     resampling       the exact ROCs of all resamples of the subjects at once
     hull             the concave hull of a curve, which is also isotonic regression
@@ -25,7 +26,16 @@ from jaxface.metrics import streaming
 from jaxface.metrics.calibration import cllr, min_cllr
 from jaxface.metrics.clustering import cluster_accuracy, purity
 from jaxface.metrics.identification import cmc, identification_rate, nearest_neighbor_error, open_set
-from jaxface.metrics.intervals import mean_interval, paired_interval, split_interval, subject_bootstrap, wilson
+from jaxface.metrics.intervals import (
+    POSITIVE,
+    RATE,
+    SIGNED,
+    mean_interval,
+    paired_interval,
+    split_interval,
+    subject_bootstrap,
+    wilson,
+)
 from jaxface.metrics.lfw import lfw_accuracy
 from jaxface.metrics.reconstruction import cosine_distance, cosine_distance_matrix, psnr, ssim
 from jaxface.metrics.retrieval import mean_average_precision, retrieval_at_k
@@ -43,6 +53,9 @@ from jaxface.metrics.verification import (
 )
 
 __all__ = [
+    "POSITIVE",
+    "RATE",
+    "SIGNED",
     "Roc",
     "actual_dcf",
     "auc",

@@ -11,8 +11,11 @@ deviation of the EER .028):
     subject_bootstrap    EER, VR@FAR, AUC, Cllr, accuracy and a ROC band, by resampling subjects
     mean_interval        mean of a per-image statistic (hits of an identification, PSNR), by resampling subjects
     paired_interval      difference of two methods over the same splits, by Student's t
-    split_interval       mean of one method over splits, in the same way
+    split_interval       mean of one method over splits, inside the range of its quantity
     wilson               a share of independent trials
+
+Intervals over splits are told the range of their quantity: RATE, POSITIVE, SIGNED or (low, high). Below five
+splits or people there is no interval, and none where it would have no width: its limits are NaN.
 """
 
 import math
@@ -23,19 +26,28 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxface.core import checks
-from jaxface.metrics import calibration, inputs, resampling, verification
+from jaxface.metrics import calibration, inputs, ranges, resampling, verification
 from jaxface.metrics.inputs import Array, Index, Mask
+from jaxface.metrics.over_splits import paired_interval, split_interval
+from jaxface.metrics.ranges import POSITIVE, RATE, SIGNED, Interval, Range
+
+__all__ = [
+    "FAR_GRID",
+    "POSITIVE",
+    "RATE",
+    "SIGNED",
+    "Interval",
+    "Range",
+    "SubjectIntervals",
+    "mean_interval",
+    "paired_interval",
+    "split_interval",
+    "subject_bootstrap",
+    "wilson",
+]
 
 FAR_GRID = np.geomspace(1e-4, 1.0, 97)
 _FINITE_LOSS, _INFINITE_LOSS, _RIGHT = 0, 1, 2  # rows of the features of a pair
-
-
-class Interval(NamedTuple):
-    """An estimate between its limits; arrays where the statistic is one."""
-
-    estimate: Array | float
-    low: Array | float
-    high: Array | float
 
 
 class SubjectIntervals(NamedTuple):
@@ -81,7 +93,8 @@ def subject_bootstrap(
     Subjects are drawn with replacement; `resampling` says what a pair then weighs. Every resample's ROC is
     exact, ties included, and the statistics follow the conventions of `verification`. The estimate is that of
     the data as given. VR@FAR below about one over the number of impostor pairs is not estimable, and no
-    interval repairs that. `threshold` adds the accuracy at a fixed threshold.
+    interval repairs that. `threshold` adds the accuracy at a fixed threshold. Limits are NaN below five subjects,
+    and for a statistic whose limits would be one number, such as an EER of 0 in every resample.
 
     From a symmetric score matrix and the ids of its images:
 
@@ -100,7 +113,7 @@ def subject_bootstrap(
     estimate = _statistics(resampling.weigh(ranked, np.ones((1, num_subjects))), targets)
     draws = _draws(ranked, num_subjects, num_resamples, rng, targets)
     eer, auc, cllr, accuracy, rates = (
-        _percentiles(whole[0], drawn, level) for whole, drawn in zip(estimate, draws, strict=True)
+        _percentiles(whole[0], drawn, level, num_subjects) for whole, drawn in zip(estimate, draws, strict=True)
     )
     return SubjectIntervals(
         eer=eer,
@@ -137,32 +150,7 @@ def mean_interval(
     _sampling(names.size, num_resamples, level)
     sums, counts = np.bincount(index, weights=numbers), np.bincount(index)
     means = [(block @ sums) / (block @ counts) for block in resampling.multiplicities(names.size, num_resamples, rng)]
-    return _percentiles(numbers.mean(), np.concatenate(means), level)
-
-
-def paired_interval(
-    first: npt.ArrayLike, second: npt.ArrayLike, *, test_to_train: float, level: float = 0.95
-) -> Interval:
-    """Student's t interval of the mean of `first - second` `[n]`: one statistic of two methods on the same n splits.
-
-    Random splits of one data set share samples, so their results are correlated and the plain variance s^2 /
-    n is too small. With `test_to_train` = test size / training size of a split it is (1/n + test_to_train)
-    s^2 instead (Nadeau and Bengio, 2003); give 0 for splits that share nothing, such as repeats on fresh
-    data.
-    """
-    sizes = checks.shapes(first=(first, "n"), second=(second, "n"))
-    checks.at_least("the number of splits", sizes["n"], 2)
-    checks.between("test_to_train", test_to_train, 0.0, math.inf, closed_high=False)
-    difference = np.asarray(first, np.float64) - np.asarray(second, np.float64)
-    checks.finite(difference=difference)
-    mean, variance = float(difference.mean()), float(difference.var(ddof=1))
-    half = student_t(level, sizes["n"] - 1) * math.sqrt(variance * (1.0 / sizes["n"] + test_to_train))
-    return Interval(mean, mean - half, mean + half)
-
-
-def split_interval(values: npt.ArrayLike, *, test_to_train: float, level: float = 0.95) -> Interval:
-    """The interval of `paired_interval` for the mean of one method's statistic `[n]` over n random splits."""
-    return paired_interval(values, np.zeros_like(np.asarray(values)), test_to_train=test_to_train, level=level)
+    return _percentiles(numbers.mean(), np.concatenate(means), level, names.size)
 
 
 def wilson(successes: int, trials: int, *, level: float = 0.95) -> Interval:
@@ -180,28 +168,6 @@ def wilson(successes: int, trials: int, *, level: float = 0.95) -> Interval:
     low = 0.0 if successes == 0 else centre - half
     high = 1.0 if successes == trials else centre + half
     return Interval(successes / trials, low, high)
-
-
-def student_t(level: float, freedom: int) -> float:
-    """The t with P(|T| <= t) = level for whole degrees of freedom: bisection on the angle atan(t / sqrt(freedom))."""
-    _level(level)
-    checks.at_least("freedom", freedom, 1)
-    low, high = 0.0, math.pi / 2.0
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if _inside_probability(middle, freedom) < level else (low, middle)
-    return math.sqrt(freedom) * math.tan(low)
-
-
-def _inside_probability(angle: float, freedom: int) -> float:
-    """P(|T| <= sqrt(freedom) tan(angle)): the finite series in cos(angle) that whole degrees of freedom allow."""
-    sine, cosine = math.sin(angle), math.cos(angle)
-    odd = freedom % 2
-    term, total = (cosine, 0.0) if odd else (1.0, 0.0)
-    for step in range(odd, freedom - 1, 2):
-        total += term
-        term *= cosine * cosine * (step + 1) / (step + 2)
-    return 2.0 / math.pi * (angle + sine * total) if odd else sine * total
 
 
 def _draws(
@@ -262,13 +228,21 @@ def _rates(far: Array, vr: Array, targets: Array) -> Array:
     return np.take_along_axis(vr, within - 1, axis=1)
 
 
-def _percentiles(estimate: Array | float, draws: Array, level: float) -> Interval:
-    """The order statistics of draws `[r, ...]` that leave (1 - level) / 2 outside on either side; no interpolation."""
+def _percentiles(estimate: Array | float, draws: Array, level: float, num_subjects: int) -> Interval:
+    """The order statistics of draws `[r, ...]` that leave (1 - level) / 2 outside on either side; no interpolation.
+
+    NaN where they are one number, and everywhere below five subjects.
+    """
     ordered = np.sort(draws, axis=0)
     # Rounded first: a level of .9 leaves 50 of 1,000 outside, and (1 - .9) / 2 is a little less than .05.
     outside = round((1.0 - level) / 2.0 * len(draws), 9)
-    low = min(int(outside), (len(draws) - 1) // 2)
-    return Interval(estimate, ordered[low], ordered[len(draws) - 1 - low])
+    place = min(int(outside), (len(draws) - 1) // 2)
+    low, high = ordered[place], ordered[len(draws) - 1 - place]
+    absent = np.isclose(low, high, rtol=1e-12, atol=0.0)
+    if absent.any() or num_subjects < ranges.FEWEST:
+        absent = absent | (num_subjects < ranges.FEWEST)
+        low, high = np.where(absent, np.nan, low)[()], np.where(absent, np.nan, high)[()]
+    return Interval(estimate, low, high)
 
 
 def _columns(interval: Interval, columns: Index) -> Interval:

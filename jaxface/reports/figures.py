@@ -59,8 +59,12 @@ def curves(
     y_range: tuple[float, float] | None = None,
     reference: float | None = None,
 ) -> "Figure":
-    """Lines over a common axis, each with its band; `reference` draws a level to compare with."""
+    """Lines over a common axis, each with its band; `reference` draws a level to compare with.
+
+    A band whose ends are NaN is not drawn there, and on a log axis a band ends at the lowest value that is drawn.
+    """
     figure, axes = _one_axes(title, x_label, y_label)
+    bottom = _lowest_positive(lines) if log_y else -math.inf
     for index, line in enumerate(lines):
         color, dash = COLORS[index % len(COLORS)], DASHES[index // len(COLORS) % len(DASHES)]
         x, y = np.asarray(line.x, float), np.asarray(line.y, float)
@@ -68,7 +72,8 @@ def curves(
         label = _plain(line.label)
         axes.plot(x, y, color=color, linestyle=dash, marker=marker, markersize=3.5, linewidth=1.6, label=label)
         if line.low is not None and line.high is not None:
-            axes.fill_between(x, np.asarray(line.low), np.asarray(line.high), color=color, alpha=0.15, linewidth=0)
+            low, high = (np.maximum(np.asarray(end, float), bottom) for end in (line.low, line.high))
+            axes.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
     if reference is not None:
         axes.axhline(reference, color="#666666", linewidth=0.8, linestyle=":")
     axes.set_xscale("log" if log_x else "linear")
@@ -80,6 +85,16 @@ def curves(
     if len(lines) > 1 or (lines and lines[0].label):
         axes.legend(fontsize=9)
     return figure
+
+
+def _lowest_positive(lines: Sequence[Curve]) -> float:
+    """The least positive number of all lines and bands: where a log axis can begin."""
+    ends = [
+        np.ravel(np.asarray(end, float)) for line in lines for end in (line.y, line.low, line.high) if end is not None
+    ]
+    values = np.concatenate(ends) if ends else np.empty(0)
+    positive = values[(values > 0) & np.isfinite(values)]
+    return float(positive.min()) if positive.size else -math.inf
 
 
 def _whole_numbers() -> Any:
@@ -118,7 +133,7 @@ def intervals(
     x_label: str,
     title: str = "",
 ) -> "Figure":
-    """Values with their intervals, one row a method, the first on top."""
+    """Values with their intervals, one row a method, the first on top; a value whose ends are NaN has no line."""
     with _style():
         from matplotlib.figure import Figure
 

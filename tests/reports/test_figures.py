@@ -40,6 +40,31 @@ def test_intervals_put_the_first_method_on_top():
     assert ticks["first"] > ticks["second"]
 
 
+def test_absent_intervals_leave_the_values_alone():
+    nothing = [np.nan] * 2
+    figure = figures.intervals(["a", "b"], [1, 2], [np.nan, 1.5], [np.nan, 2.5], x_label="error")
+    assert figures.to_svg(figure)
+    assert figures.to_svg(figures.intervals(["a", "b"], [1, 2], nothing, nothing, x_label="error"))
+    figure = figures.curves([Curve("a", [1, 2], [3, 4], nothing, nothing)], x_label="x", y_label="y")
+    assert figures.to_svg(figure)
+    assert (
+        figure.axes[0].get_ylim()
+        == figures.curves([Curve("a", [1, 2], [3, 4])], x_label="x", y_label="y").axes[0].get_ylim()
+    )
+
+
+def test_bands_below_zero_do_not_fill_a_log_axis():
+    """The axis ends at what is drawn, one decade below the line at most here."""
+    lines = [Curve("a", [1, 2, 3], [1.0, 0.5, 0.2], [0.8, -0.1, 0.0], [1.2, 1.1, np.nan])]
+    figure = figures.curves(lines, x_label="x", y_label="y", log_y=True)
+    assert figures.to_svg(figure)
+    low, _ = figure.axes[0].get_ylim()
+    assert 0.15 < low < 0.2
+    (band,) = figure.axes[0].collections
+    heights = np.concatenate([path.vertices[:, 1] for path in band.get_paths()])
+    assert heights.min() >= 0.2
+
+
 def test_grid_shows_grey_colour_and_signed_images():
     grey = np.linspace(0, 1, 2 * 3 * 8 * 6).reshape(2, 3, 8, 6)
     figure = figures.image_grid(grey, row_labels=("a", "b"), column_labels=("x", "y", "z"), title="faces")
