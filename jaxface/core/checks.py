@@ -55,8 +55,10 @@ def floating(**arguments: Any) -> None:
     for name, value in arguments.items():
         dtype = _dtype(name, value, f"Convert it first, e.g. numpy.asarray({name}).")
         if dtype not in (np.float32, np.float64):
+            narrow = jax.numpy.issubdtype(dtype, jax.numpy.floating)
+            size, why = (" of 32 or 64 bits", ", too narrow for sums and linear algebra") if narrow else ("", "")
             raise ValueError(
-                f"{name} must be a floating point array, float32 or float64; got dtype {dtype}{_why_not(dtype)}. "
+                f"{name} must be a floating point array{size}; got dtype {dtype}{why}. "
                 f"Convert it first, e.g. {name}.astype('float32')."
             )
 
@@ -203,11 +205,6 @@ def _dtype(name: str, value: Any, remedy: str) -> np.dtype:
 
 def _is_real(dtype: np.dtype) -> bool:
     return jax.numpy.issubdtype(dtype, jax.numpy.integer) or jax.numpy.issubdtype(dtype, jax.numpy.floating)
-
-
-def _why_not(dtype: np.dtype) -> str:
-    narrow = jax.numpy.issubdtype(dtype, jax.numpy.floating)
-    return ", too narrow for sums and for linear algebra" if narrow else ""
 
 
 def _int32(labels: Any) -> Any:

@@ -19,7 +19,7 @@ from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.joint_bayes import objectives, posterior
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.posterior import EStep, Moments
-from jaxface.joint_bayes.stats import Rows, Stats, about, by_person, recenter, rows_of
+from jaxface.joint_bayes.stats import Rows, Stats, about, by_person, numbers_of_images, recenter, rows_of
 from jaxface.linalg import psd, spectral
 
 
@@ -39,9 +39,9 @@ def init(stats: Stats, *, ridge: float = 1e-3) -> JointBayes:
     checks.positive("ridge", ridge)
     stats = recenter(jax.lax.stop_gradient(stats))
     rows = by_person(stats)
-    n, k = rows.num_people.sum(), stats.count.sum()
+    n, k = rows.num_people.sum(), rows.count.sum()
     freedom = k - n
-    effective = (k - (stats.count**2).sum() / jnp.maximum(k, 1)) / jnp.maximum(n - 1, 1)
+    effective = (k - (rows.count**2).sum() / jnp.maximum(k, 1)) / jnp.maximum(n - 1, 1)
     noise = rows.within / jnp.maximum(freedom, 1)
     between = (stats.second_moment - rows.within) / jnp.maximum(n - 1, 1)
     total = stats.second_moment / jnp.maximum(k, 1)
@@ -57,8 +57,8 @@ def init(stats: Stats, *, ridge: float = 1e-3) -> JointBayes:
 
 def m_step(moments: Moments, prior: JointBayes | None, weight: jax.Array | float) -> tuple[jax.Array, jax.Array]:
     """(5): `T = w S + (1 - w) E[. .'] / number`, both covariances."""
-    identity = moments.identity / moments.num_people
-    noise = moments.noise / moments.num_images
+    identity = moments.identity / numbers_of_images("num_people of moments", moments.num_people)
+    noise = moments.noise / numbers_of_images("num_images of moments", moments.num_images)
     if prior is None:
         return identity, noise
     mix = partial(_mix, weight=weight)
@@ -164,6 +164,7 @@ def _diagnosis(
     """What the counts and covariances say about the problem itself."""
     alone = weight <= 0
     single = jnp.where(rows.num_people > 0, rows.count, 0).max() <= 1
+    people = rows.num_people.sum()
     # The likelihood grows without bound as T_eps vanishes where no image differs from its person's mean.
     scale = jnp.trace(rows.within) + (rows.row_count[:, None] * about(rows, init.mean) ** 2).sum()
     unbounded = alone & ((jitter > 0) | ~_definite(rows.within, scale))
@@ -172,7 +173,8 @@ def _diagnosis(
     status = jnp.where(unbounded, int(Status.RANK_DEFICIENT), int(Status.OK))
     status = jnp.where(~definite, int(Status.NOT_PSD), status)
     status = jnp.where(fitinfo.all_finite((rows, init, prior)), status, int(Status.NON_FINITE))
-    return jnp.where(alone & single, int(Status.UNIDENTIFIED), status)
+    unidentified = (alone & (single | (people < 2))) | ((people < 1) & (weight < 1))
+    return jnp.where(unidentified, int(Status.UNIDENTIFIED), status)
 
 
 def _definite(a: jax.Array, scale: jax.Array) -> jax.Array:

@@ -58,6 +58,7 @@ def llr(model: JointBayes, x1: jax.Array, x2: jax.Array) -> jax.Array:
     covariances `T_eps + 2 T_mu` and `T_eps`, two people have `U = T_eps + T_mu` twice.
     """
     checks.shapes(mean=(model.mean, "d"), x1=(x1, "d"), x2=(x2, "d"))
+    checks.floating(x1=x1, x2=x2)
     either = model.noise_cov + model.identity_cov
     u, v = math.sqrt(0.5) * (x1 + x2 - 2 * model.mean), math.sqrt(0.5) * (x1 - x2)
     same = psd.log_density(either + model.identity_cov, u) + psd.log_density(model.noise_cov, v)
@@ -104,7 +105,13 @@ def truncation_bounds(model: JointBayes) -> jax.Array:
 def choose_rank(model: JointBayes, *, tolerance: float) -> int:
     """The least rank whose truncation bound is at most `tolerance` nats; on the host."""
     checks.positive("tolerance", tolerance)
-    return int(np.argmax(np.asarray(truncation_bounds(model)) <= tolerance))
+    bounds = np.asarray(truncation_bounds(model))
+    if not np.isfinite(bounds).all():
+        raise ValueError(
+            "model must be a valid one; its truncation bounds are NaN or infinite, as with NaN in a covariance or a "
+            "noise_cov that is not positive definite."
+        )
+    return int(np.argmax(bounds <= tolerance))
 
 
 def diagonalize(model: JointBayes, *, rank: int | None = None) -> ScoringBasis:
@@ -121,6 +128,7 @@ def diagonalize(model: JointBayes, *, rank: int | None = None) -> ScoringBasis:
 
 def project(basis: ScoringBasis, x: jax.Array) -> jax.Array:
     """`z = V'(x - mean)` of one image `[d]`: what a gallery stores. The sum of several z is a set's `sum`."""
+    checks.floating(x=x)
     return (x - basis.mean) @ basis.vectors
 
 
@@ -132,6 +140,7 @@ def set_llr(
     `g(s_a + s_b, m_a + m_b) - g(s_a, m_a) - g(s_b, m_b)`, `g(s, m) = 1/2 sum [l s^2 / (1 + m l) - log(1 + m l)]`.
     """
     checks.shapes(values=(basis.values, "r"), sum_a=(sum_a, "r"), sum_b=(sum_b, "r"))
+    checks.floating(sum_a=sum_a, sum_b=sum_b)
     whole = _evidence(basis.values, sum_a + sum_b, count_a + count_b)
     return whole - _evidence(basis.values, sum_a, count_a) - _evidence(basis.values, sum_b, count_b)
 
@@ -139,6 +148,7 @@ def set_llr(
 def llr_matrix(basis: ScoringBasis, gallery: ArrayLike, probes: ArrayLike) -> jax.Array:
     """Scores `[g, q]` of images gallery `[g, d]` and probes `[q, d]`: one GEMM and two rank-one terms."""
     checks.shapes(gallery=(gallery, "g d"), probes=(probes, "q d"), mean=(basis.mean, "d"))
+    checks.floating(gallery=gallery, probes=probes)
     return _llr_matrix(basis, jnp.asarray(gallery), jnp.asarray(probes))
 
 
@@ -151,6 +161,7 @@ def _llr_matrix(basis: ScoringBasis, gallery: jax.Array, probes: jax.Array) -> j
 
 def score_projections(basis: ScoringBasis, gallery: jax.Array, probes: jax.Array) -> jax.Array:
     """`llr_matrix` of rows that are projected already; the form that `core.histogram` counts."""
+    checks.floating(gallery=gallery, probes=probes)
     values = basis.values
     own = -(values**2) / (2 * (1 + values) * (1 + 2 * values))
     cross = (gallery * (values / (1 + 2 * values))[None, :]) @ probes.T
@@ -168,13 +179,14 @@ def set_llr_matrix(
     """
     checks.shapes(sum_a=(sum_a, "g r"), count_a=(count_a, "g"), sum_b=(sum_b, "q r"), count_b=(count_b, "q"),
                   values=(basis.values, "r"))  # fmt: skip
+    checks.floating(sum_a=sum_a, sum_b=sum_b)
     if not (checks.is_concrete(count_a) and checks.is_concrete(count_b)):
         raise ValueError(
             "count_a and count_b must be known outside jit and vmap: sets of one size share a product. Close over "
             "them as NumPy arrays, or vmap set_llr, which takes any counts."
         )
     sizes = np.asarray(count_b)
-    if (sizes < 1).any() or (np.asarray(count_a) < 1).any():
+    if not ((sizes >= 1).all() and (np.asarray(count_a) >= 1).all()):  # false for NaN
         raise ValueError("count_a and count_b must be at least 1: an empty set has no score.")
     sum_a, sum_b, count_a = jnp.asarray(sum_a), jnp.asarray(sum_b), jnp.asarray(count_a)
     count_a = count_a.astype(sum_a.dtype)

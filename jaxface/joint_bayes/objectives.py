@@ -43,13 +43,13 @@ def gaussian_divergence(source: jax.Array, target: jax.Array) -> jax.Array:
     that neither has then contribute nothing, and one that S alone has costs much but not infinitely much.
     """
     d, scale = source.shape[0], jnp.maximum(jnp.trace(source), jnp.trace(target))
-    eps, tiny = float(jnp.finfo(source.dtype).eps), float(jnp.finfo(source.dtype).tiny)
+    eps = float(jnp.finfo(source.dtype).eps)
 
     def has_full_rank(cov: jax.Array) -> jax.Array:
         return jnp.diagonal(psd.cholesky(cov)).min() ** 2 > d * eps * jnp.trace(cov)  # false for NaN
 
-    # Rounding enters as eps / ridge and the bias as the ridge itself.
-    ridge = jnp.maximum(eps ** (2 / 3) * scale, tiny**0.5)
+    # Rounding enters as eps / ridge and the bias as the ridge itself. Two matrices of zeros agree, whatever is added.
+    ridge = jnp.where(scale > 0, eps ** (2 / 3) * scale, 1)
     lift = jnp.where(has_full_rank(source) & has_full_rank(target), 0, ridge) * jnp.eye(d, dtype=source.dtype)
     source, target = source + lift, target + lift
     return (jnp.trace(psd.solve(target, source)) - psd.log_det(source) + psd.log_det(target) - d) / 2

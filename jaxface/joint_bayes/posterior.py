@@ -14,8 +14,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxface.core import checks
 from jaxface.joint_bayes.model import JointBayes
-from jaxface.joint_bayes.stats import Rows, about
+from jaxface.joint_bayes.stats import Rows, about, numbers_of_images
 from jaxface.linalg import products, psd, spectral
 from jaxface.linalg.spectral import PairBasis
 
@@ -47,7 +48,8 @@ def identity(model: JointBayes, total: jax.Array, count: jax.Array) -> tuple[jax
 
     Differentiable in `total`; the model counts as constant.
     """
-    model = jax.lax.stop_gradient(model)
+    checks.floating(total=total)
+    model, count = jax.lax.stop_gradient(model), numbers_of_images("count", count)
     basis = diagonal_basis(model)
     z = (total - count * model.mean) @ basis.vectors
     shrunk = basis.values / (1 + count * basis.values)
@@ -62,6 +64,10 @@ def diagonal_basis(model: JointBayes) -> PairBasis:
 
 def _e_step(model: JointBayes, rows: Rows, *, with_covariance: bool) -> tuple[Moments, jax.Array]:
     model = jax.lax.stop_gradient(model)
+    rows = rows._replace(
+        count=numbers_of_images("the count of rows", rows.count),
+        row_count=numbers_of_images("the row_count of rows", rows.row_count),
+    )
     basis = diagonal_basis(model)
     values = basis.values[:, None]
     # Rows of statistics are columns here, for their moments are products of rows then: see linalg.products.

@@ -60,8 +60,8 @@ def collect(x: ArrayLike, ids: ArrayLike, *, num_identities: int, shift: ArrayLi
     """
     checks.shapes(x=(x, "n d"), ids=(ids, "n"), shift=(shift, "d"))
     checks.floating(x=x, shift=shift)
-    checks.finite(x=x)
-    checks.dense_labels("ids", ids, num_identities, padding=True)
+    checks.finite(x=x, shift=shift)
+    ids = checks.dense_labels("ids", ids, num_identities, padding=True)
     x = jnp.asarray(x)
     # Sharded rows must stay where they are, and inside a transformation nobody knows where that is.
     whole = not checks.is_concrete(x) or len(x.sharding.device_set) > 1
@@ -127,11 +127,29 @@ def within_scatter(stats: Stats) -> jax.Array:
     return stats.second_moment - scatter.matrix(scaled)
 
 
+def numbers_of_images(name: str, count: jax.Array) -> jax.Array:
+    """The counts themselves; weights and negative numbers are refused, and become NaN under a transformation.
+
+    Weights in the place of counts would give covariances of another size: a weight is no number of images.
+    """
+    if not checks.is_concrete(count):
+        return jnp.where((count >= 0) & (count == jnp.floor(count)), count, jnp.nan)
+    values = np.asarray(count, np.float64)
+    wrong = values[~((values >= 0) & (values == np.floor(values)))]
+    if wrong.size:
+        raise ValueError(
+            f"{name} must hold numbers of images, which are whole and at least 0; got {wrong.size} that are not, the "
+            f"first {wrong[0]:g}. Weights of images are not counts: collect the statistics without weights."
+        )
+    return count
+
+
 def by_person(stats: Stats) -> Rows:
     """One row a person: any number of people, pure and jittable."""
-    present = (stats.count > 0).astype(stats.sum.dtype)
-    means = stats.sum / jnp.maximum(stats.count, 1)[:, None]
-    return Rows(means, present, stats.count, stats.count, present, within_scatter(stats), stats.shift)
+    count = numbers_of_images("the count of stats", stats.count)
+    present = (count > 0).astype(stats.sum.dtype)
+    means = stats.sum / jnp.maximum(count, 1)[:, None]
+    return Rows(means, present, count, count, present, within_scatter(stats), stats.shift)
 
 
 def group_by_count(stats: Stats) -> Rows:
@@ -139,7 +157,7 @@ def group_by_count(stats: Stats) -> Rows:
 
     The rows are compressed on the host in float64.
     """
-    count = np.asarray(stats.count, np.float64)
+    count = np.asarray(numbers_of_images("the count of stats", stats.count), np.float64)
     means = np.asarray(stats.sum, np.float64) / np.maximum(count, 1.0)[:, None]
     augmented = np.concatenate([means, np.ones((len(means), 1))], axis=1)
     dtype = stats.sum.dtype

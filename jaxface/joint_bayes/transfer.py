@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxface.core import checks
 from jaxface.core.fitinfo import FitInfo
@@ -65,24 +66,30 @@ def choose_weight(path: JointBayes, held_out: Any, *, criterion: Criterion = obj
 
 def leave_one_out(
     x: jax.Array, ids: jax.Array, prior: JointBayes, weights: jax.Array, *, num_identities: int, num_iters: int
-) -> jax.Array:
+) -> tuple[jax.Array, FitInfo]:
     """Held-out log-likelihood `[p]` along `weights`, each person left out once: for fewer people than can be split.
 
-    Every fit starts at the prior's covariances and is centred on its own training mean. People are left out one after
-    the other: only one path is in memory. Gradients are stopped.
+    The report has the leading axes c and p, a fit for each person left out and each weight. Every fit starts at the
+    prior's covariances and is centred on its own training mean. People are left out one after the other: only one path
+    is in memory. Gradients are stopped.
     """
     checks.shapes(x=(x, "n d"), ids=(ids, "n"), weights=(weights, "p"))
+    checks.floating(x=x)
+    checks.finite(x=x)
     checks.at_least("num_identities", num_identities, 2, "one person must remain")
-    checks.dense_labels("ids", ids, num_identities, padding=True)
+    ids = checks.dense_labels("ids", ids, num_identities, padding=True)
     checks.between("weights", weights, 0.0, 1.0)
+    if checks.is_concrete(ids) and (present := len(np.unique(np.asarray(ids)[np.asarray(ids) >= 0]))) < 2:
+        raise ValueError(f"ids must name at least two people; got {present}. One must remain when another is left out.")
     x, ids, prior = jax.lax.stop_gradient((jnp.asarray(x), jnp.asarray(ids), prior))
     center = x.mean(axis=0)
 
-    def without(person: jax.Array) -> jax.Array:
+    def without(person: jax.Array) -> tuple[jax.Array, FitInfo]:
         train = recenter(collect(x, jnp.where(ids == person, -1, ids), num_identities=num_identities, shift=center))
         test = collect(x, jnp.where(ids == person, ids, -1), num_identities=num_identities, shift=train.shift)
         start = JointBayes(mean=train.shift, identity_cov=prior.identity_cov, noise_cov=prior.noise_cov)
-        path, _ = fit_path(train, start, prior, weights, num_iters=num_iters)
-        return jax.vmap(objectives.log_likelihood, in_axes=(0, None))(path, test)
+        path, info = fit_path(train, start, prior, weights, num_iters=num_iters)
+        return jax.vmap(objectives.log_likelihood, in_axes=(0, None))(path, test), info
 
-    return jax.lax.map(without, jnp.arange(num_identities, dtype=ids.dtype)).sum(axis=0)
+    values, info = jax.lax.map(without, jnp.arange(num_identities, dtype=ids.dtype))
+    return values.sum(axis=0), info

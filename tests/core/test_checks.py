@@ -40,17 +40,17 @@ def test_finite_says_how_many_and_where():
 
 def test_floating_takes_float32_and_float64_only():
     checks.floating(a=jnp.zeros(3, jnp.float32), b=np.zeros(3), c=1.0, d=np.float32(1))
-    with pytest.raises(ValueError, match=r"image must be .* float32 or float64; got dtype uint8\. Convert it first, e"):
+    with pytest.raises(ValueError, match=r"image must be a floating point array; got dtype uint8\. Convert"):
         checks.floating(image=np.zeros(3, np.uint8))
     with pytest.raises(ValueError, match=r"x must be .*; got dtype complex64\. Convert"):
         checks.floating(x=jnp.zeros(3, jnp.complex64))
-    with pytest.raises(ValueError, match="x must be .*; got dtype int64"):  # as it came, not as a device would keep it
+    with pytest.raises(ValueError, match=r"x must be .*; got dtype int64"):  # as it came, not as a device would keep it
         checks.floating(x=np.zeros(3, np.int64))
 
 
 @pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
 def test_floating_refuses_narrow_numbers_also_under_jit(dtype):
-    message = rf"x must be .*; got dtype {jnp.dtype(dtype)}, too narrow for sums .*x\.astype\('float32'\)"
+    message = rf"x must be .* of 32 or 64 bits; got dtype {jnp.dtype(dtype)}, .*x\.astype\('float32'\)"
     for x in (np.zeros(3, dtype), jnp.zeros(3, dtype)):
         with pytest.raises(ValueError, match=message):
             checks.floating(x=x)
@@ -60,9 +60,9 @@ def test_floating_refuses_narrow_numbers_also_under_jit(dtype):
 
 def test_none_and_text_are_no_numbers():
     for fn in (checks.floating, checks.finite):
-        with pytest.raises(ValueError, match="x must be an array of numbers; got .*None"):
+        with pytest.raises(ValueError, match=r"x must be an array of numbers; got .*None"):
             fn(x=None)
-        with pytest.raises(ValueError, match="x must be an array of numbers; got .*str"):
+        with pytest.raises(ValueError, match=r"x must be an array of numbers; got .*str"):
             fn(x="0.5")
 
 
@@ -100,9 +100,11 @@ def test_labels():
 def test_labels_come_back_as_signed_integers_of_the_same_library(dtype):
     for fn in (lambda labels: checks.dense_labels("ids", labels, 3), lambda labels: checks.fits_int32("ids", labels)):
         host = fn(np.array([0, 2], dtype))
-        assert isinstance(host, np.ndarray) and host.dtype == np.int32 and host.tolist() == [0, 2]
+        assert isinstance(host, np.ndarray)
+        assert (host.dtype, host.tolist()) == (np.int32, [0, 2])
         device = fn(jnp.array([0, 2], dtype))
-        assert isinstance(device, jax.Array) and device.dtype == jnp.int32 and device.tolist() == [0, 2]
+        assert isinstance(device, jax.Array)
+        assert (device.dtype, device.tolist()) == (jnp.int32, [0, 2])
         traced = jax.eval_shape(fn, jax.ShapeDtypeStruct((2,), jnp.dtype(dtype)))
         assert traced.dtype == jnp.int32
 

@@ -75,8 +75,10 @@ def test_leave_one_out_equals_a_plain_loop(rng):
                 identity, noise = reference.m_step(model, others, prior, weight, with_covariance=True)
                 model = JointBayes(mean=mean, identity_cov=identity, noise_cov=noise)
             expected[place] += reference.log_likelihood(model, groups[person : person + 1])
-    found = left_out(x, ids, prior, weights, num_identities=4, num_iters=3)
+    found, info = left_out(x, ids, prior, weights, num_identities=4, num_iters=3)
     assert_close(found, expected, factor=10)
+    assert info.objective.shape == (4, 2, 3)
+    assert (info.status == 0).all()
 
 
 def test_leave_one_out_does_not_mind_where_the_images_are(rng):
@@ -86,7 +88,7 @@ def test_leave_one_out_does_not_mind_where_the_images_are(rng):
 
     def at(place):
         model = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), target)
-        return left_out((x + place).astype(np.float32), ids, model, weights, num_identities=4, num_iters=3)
+        return left_out((x + place).astype(np.float32), ids, model, weights, num_identities=4, num_iters=3)[0]
 
     np.testing.assert_allclose(at(3000.0), at(0.0), atol=0.1)
 
