@@ -30,7 +30,7 @@ def camera_change() -> ConfigDict:
     """The fields of a transfer study from faces to the same kind of faces seen by another camera."""
     study = ConfigDict()
     study.target = ConfigDict()
-    study.target.loader = placeholder(str)  # a target set of its own; None sees the same faces by another camera
+    study.target.loader = placeholder(str)  # a set of other people; camera: the same faces by a simulated camera (ORL)
     study.target.root = placeholder(str)
     study.target.options = ConfigDict({"size": (56, 46)})
     study.camera = ConfigDict({"size": 12, "noise": 40.0})  # pixels a side, grey levels of 255
@@ -39,6 +39,7 @@ def camera_change() -> ConfigDict:
     study.target_people = (2, 5, 10)  # to train on
     study.calibration_people = 4  # choose w and calibrate; count in every method's budget
     study.test_people = 10
+    study.max_images = 10  # of a person, to calibrate and test: nobody's pairs decide alone
     study.image_steps = ()  # none: the grey values themselves
     study.num_components = 20  # PCA of the source
     study.length_normalize = False

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
+from experiments import inputs, trials
 from experiments.publish import publish
 from experiments.verification import transfer, transfer_report
 from experiments.verification.transfer import MEASURES, METHODS, Split
@@ -54,6 +55,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Fine-tunes the model of every split, and compares before and after on people never seen."""
     checks.one_of("config.start", config.start, METHODS)
     checks.one_of("config.loss", config.loss, LOSSES)
+    workdir.uses(data=inputs.path_of(config.data), target=inputs.path_of(config.target))
     source, target = transfer.domains(config)
 
     def measured() -> dict[str, np.ndarray]:
@@ -80,8 +82,8 @@ def fine_tuned(config: ConfigDict, split: Split) -> dict[str, np.ndarray]:
     """Measures `[measures, versions]` of one split, and the losses `[segments + 1]` along the way."""
     people = max(config.target_people)
     start = transfer.fit(config, split, people).models[METHODS.index(config.start)]
-    train = _pairs_of(*transfer.training_part(split, people))
-    held = _pairs_of(split.features["calibrate"], split.ids["calibrate"])
+    train = _pairs_of(config, *transfer.training_part(split, people))
+    held = _pairs_of(config, split.features["calibrate"], split.ids["calibrate"])
     loss = LOSSES[config.loss]
     path = [joint_bayes.free(start, rank=config.rank)]
     for _ in range(config.num_segments):
@@ -93,6 +95,7 @@ def fine_tuned(config: ConfigDict, split: Split) -> dict[str, np.ndarray]:
     models = [start, joint_bayes.constrained(best), joint_bayes.constrained(path[-1])]
     return {
         "measures": np.array([_measured(split, model) for model in models]).T,
+        "largest share": np.array(trials.share_of(split.ids["test"])),
         "training loss": np.array(along[0]),
         "held-out loss": np.array(along[1]),
     }
@@ -103,9 +106,11 @@ def _llr_of_pairs(parameters: FreeJointBayes, data: PairData) -> jax.Array:
     return jax.vmap(joint_bayes.llr, in_axes=(None, 0, 0))(joint_bayes.constrained(parameters), first, second)
 
 
-def _pairs_of(x: jax.Array, ids: np.ndarray) -> PairData:
-    trial = pairs.all_pairs(ids)
-    return x[trial.first], x[trial.second], jnp.asarray(trial.is_same)
+def _pairs_of(config: ConfigDict, x: jax.Array, ids: np.ndarray) -> PairData:
+    """All pairs of at most `max_images` images a person."""
+    rows = pairs.limited(ids, max_rows=config.max_images)
+    trial = pairs.all_pairs(ids[rows])
+    return x[rows[trial.first]], x[rows[trial.second]], jnp.asarray(trial.is_same)
 
 
 def _measured(split: Split, model: JointBayes) -> tuple[float, float, float]:
@@ -139,7 +144,8 @@ def _publish(config: ConfigDict, workdir: Workdir, arrays: Mapping[str, np.ndarr
         workdir,
         title="Fine-tuning Joint Bayes",
         lead=f"From {config.start!r}, {max(config.target_people)} people to train on; mean over {config.num_splits} "
-        "splits of the people, intervals widened for the people that splits share.",
+        "splits of the people, intervals widened for the people that splits share. "
+        + trials.rule(config.max_images, float(arrays["largest share"].max())),
         headline=Table(("model", *header), rows, "Test people, never seen"),
         sections=(
             Section(

@@ -10,7 +10,7 @@ from ml_collections import ConfigDict
 
 from jaxface import data
 from jaxface.core import checks
-from jaxface.data import LabelledImages
+from jaxface.data import LabelledImages, overlap
 from jaxface.faces import pipeline
 from jaxface.faces.pipeline import ImagePipeline
 from jaxface.runtime import select
@@ -30,11 +30,18 @@ class Vectors:
     credit: str = ""
 
 
+def path_of(config: ConfigDict) -> str | None:
+    """Where the data of a section lie, for the record of a run; None when the section names no set."""
+    return str(data.orl.find()) if config.root is None and config.loader == "orl" else config.root
+
+
 def load_faces(config: ConfigDict) -> LabelledImages:
-    """The labelled faces that `config.data` names."""
+    """The labelled faces that `config.data` names; one photo under two names is refused."""
     loader: Callable[..., LabelledImages] = select.one("config.data.loader", config.loader, data.LOADERS)
     _check_root(config)
-    return loader(config.root, **select.arguments(config.options, loader))
+    faces = loader(config.root, **select.arguments(config.options, loader))
+    overlap.refuse_shared_rows(overlap.Known(faces.images, faces.ids, faces.names), source=_source(config))
+    return faces
 
 
 def load_vectors(config: ConfigDict, steps: ImagePipeline) -> Vectors:
@@ -44,6 +51,7 @@ def load_vectors(config: ConfigDict, steps: ImagePipeline) -> Vectors:
         return vectors_of(load_faces(config), steps)
     _check_root(config)
     found = data.embeddings.load(config.root, **_embedding_options(config))
+    overlap.refuse_shared_rows(overlap.Known(found.features, found.ids, found.names), source=_source(config))
     x = found.features.astype(working_dtype())
     return Vectors(x=x, ids=found.ids, names=found.names, files=found.files)
 
@@ -63,6 +71,11 @@ def encode(images: jax.Array, steps: tuple) -> jax.Array:
 def working_dtype() -> jnp.dtype:
     """float64 where the launcher switched it on, else float32."""
     return jnp.zeros(()).dtype
+
+
+def _source(config: ConfigDict) -> str:
+    """What messages call a set."""
+    return config.root or f"the set {config.loader!r}"
 
 
 def _check_root(config: ConfigDict) -> None:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
+from experiments import inputs, trials
 from experiments.inputs import Vectors
 from experiments.publish import publish
 from experiments.verification import photos, transfer, transfer_report, verifier
@@ -23,6 +24,7 @@ from jaxface.runtime.workdir import Workdir
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Measures every method over the splits, writes the report, and saves the model of the first split."""
+    workdir.uses(data=inputs.path_of(config.data), target=inputs.path_of(config.target))
     source, target = transfer.domains(config)
 
     def measured() -> dict[str, np.ndarray]:
@@ -36,7 +38,8 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         workdir,
         title="Joint Bayesian verification with transfer",
         lead=f"Mean over {config.num_splits} random splits of the people; intervals are Student's t over the splits, "
-        "widened for the people that splits share: what other people would give.",
+        "widened for the people that splits share: what other people would give. "
+        + trials.rule(config.max_images, float(arrays["largest share"].max())),
         headline=transfer_report.headline(config, arrays),
         sections=(*transfer_report.sections(config, arrays), _saved_model(workdir, saved)),
         credits=tuple(dict.fromkeys([source.credit, target.credit])),
@@ -60,7 +63,7 @@ class Saved(NamedTuple):
 def _save_model(config: ConfigDict, workdir: Workdir, source: Vectors, target: Vectors) -> Saved:
     """Saves the first split's transfer model, its unseen test data and their pairs, and says how well it does."""
     model, rows = transfer.final_verifier(config, source, target, np.random.default_rng((config.seed, 1)))
-    workdir.write_bytes("params/verifier.safetensors", params_io.to_bytes(model, notes={"study": "transfer"}))
+    workdir.write_bytes("params/verifier.safetensors", params_io.to_bytes(model, notes=_notes(config)))
     if target.images is None:
         files = [f"person-{target.ids[row]:04d}/{k:05d}" for k, row in enumerate(rows)]
         arrays = {"features": target.x[rows], "labels": target.ids[rows], "files": np.asarray(files)}
@@ -83,6 +86,14 @@ def _save_model(config: ConfigDict, workdir: Workdir, source: Vectors, target: V
         "Cllr": calibration.cllr(scores, trial.is_same),
     }
     return Saved(rates, options)
+
+
+def _notes(config: ConfigDict) -> dict[str, str]:
+    """What a reader of the model file should know."""
+    if not transfer.is_simulated(config):
+        return {"study": "transfer"}
+    size, noise = config.camera.size, config.camera.noise
+    return {"study": "transfer", "target": f"a simulated camera of {size} x {size} pixels, noise of {noise:g} levels"}
 
 
 def _saved_model(workdir: Workdir, saved: Saved) -> Section:

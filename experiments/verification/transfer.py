@@ -1,8 +1,9 @@
 """Does a source model help when few target people are known? Error and calibration against their number.
 
-Every split draws target people to train on, to calibrate on and to test on, and source people where both sides show the
-same ones. All methods see the same features (PCA of the source), are centred on the training target's mean, and have
-the same calibration people: these choose w and fit the affine calibration, and count in every method's budget.
+Every split draws target people to train on, to calibrate on and to test on, and source people where the target is the
+source by a simulated camera. All methods see the same features (PCA of the source), are centred on the training
+target's mean, and have the same calibration people: these choose w and fit the affine calibration, and count in every
+method's budget. At most `max_images` images of a person calibrate and test, so nobody's pairs outnumber the others'.
 """
 
 import dataclasses
@@ -14,14 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments import inputs
+from experiments import inputs, trials
 from experiments.inputs import Vectors
 from experiments.verification import camera, verifier
 from experiments.verification.verifier import Verifier
 from jaxface import joint_bayes
 from jaxface.core import prng
 from jaxface.core.fitinfo import Status, raise_if_failed
-from jaxface.data import LabelledImages, pairs, splits
+from jaxface.data import LabelledImages, overlap, pairs, splits
 from jaxface.faces import pipeline
 from jaxface.joint_bayes import JointBayes, Stats, posterior
 from jaxface.joint_bayes.posterior import EStep
@@ -41,6 +42,7 @@ METHODS = (
     "transfer, approximate EM",
 )
 TRANSFER = 3  # the method that is saved
+CAMERA = "camera"  # the loader of a target that is the source, by a simulated camera
 MEASURES = ("EER", "raw Cllr", "Cllr")
 _EXACT_PCA = 2000  # images; more take the randomised one
 
@@ -77,14 +79,17 @@ def measure(
 ) -> dict[str, np.ndarray]:
     """Every measure `[measures, methods, sizes, splits]`, the chosen weights, and the scores of all splits.
 
-    Each split's measures go to `writer` as soon as they are known.
+    Each split's measures go to `writer` as soon as they are known. `largest share` `[splits]` is the part that one
+    person has in the genuine test pairs, at most.
     """
     sizes = tuple(config.target_people)
     measures = np.zeros((len(MEASURES), len(METHODS), len(sizes), config.num_splits))
     weights = np.zeros((2, len(sizes), config.num_splits))
+    share = np.zeros(config.num_splits)
     held_out = np.zeros((len(sizes), config.num_splits, len(config.weights)))
     kept: dict[str, Any] = {}
     for number, split in enumerate(progress(draws(config, source, target, rng), "splits", total=config.num_splits)):
+        share[number] = trials.share_of(split.ids["test"])
         for k, size in enumerate(sizes):
             fitted = fit(config, split, size)
             tested, is_same = score(split, fitted, "test")
@@ -104,27 +109,47 @@ def measure(
 
     everything = {f"calibrated scores {size}": joined(f"calibrated {size}") for size in sizes}
     same = {f"is_same {size}": joined(f"is_same {size}") for size in sizes}
-    found = {"measures": measures, "weights": weights, "held_out": held_out, **everything, **same}
+    found = {"measures": measures, "weights": weights, "held_out": held_out, "largest share": share}
+    found |= everything | same
     if source.images is not None and target.images is not None:
         found["pictures"] = _pictures((source.images, source.ids), (target.images, target.ids))
     return found
 
 
+def is_simulated(config: ConfigDict) -> bool:
+    """Whether the target is the source by a simulated camera: on request, and for the demonstration faces."""
+    return config.target.loader == CAMERA or (config.target.loader is None and config.data.loader == "orl")
+
+
 def domains(config: ConfigDict) -> tuple[Vectors, Vectors]:
-    """Source and target; without a target set of its own, the target is the same faces by another camera."""
-    steps = pipeline.build(config.image_steps)
-    if config.target.loader is not None:
-        source, target = inputs.load_vectors(config.data, steps), inputs.load_vectors(config.target, steps)
-        if source.x.shape[1] != target.x.shape[1]:
+    """Source and target: two sets of different people, or one set and what a simulated camera makes of it."""
+    if is_simulated(config):
+        if config.data.loader == "embeddings":
             raise ValueError(
-                f"source and target must have the same features; got {source.x.shape[1]} and {target.x.shape[1]} "
-                "dimensions. Give images one size, or embeddings of one tool."
+                f"--config.target.loader={CAMERA} needs images: embeddings have no camera to change. Name a target "
+                "file with other people: --config.target.loader=embeddings --config.target.root=FILE."
             )
-        return source, target
-    if config.data.loader == "embeddings":
-        raise ValueError("--config.target.root is missing: embeddings have no camera to change, so name a target file.")
-    faces = inputs.load_faces(config.data)
-    return clean_and_changed(config, faces, np.random.default_rng((config.seed, 0)))
+        faces = inputs.load_faces(config.data)
+        return clean_and_changed(config, faces, np.random.default_rng((config.seed, 0)))
+    if config.target.loader is None:
+        raise ValueError(
+            "--config.target.loader is missing: this study takes a model of some people to other people in another "
+            "setting. Name the images or embeddings of these: --config.target.loader=folders "
+            f"--config.target.root=FOLDER. With --config.target.loader={CAMERA} the other setting is a simulated "
+            f"camera of {config.camera.size} x {config.camera.size} pixels, for a demonstration on your images."
+        )
+    steps = pipeline.build(config.image_steps)
+    source, target = inputs.load_vectors(config.data, steps), inputs.load_vectors(config.target, steps)
+    if source.x.shape[1] != target.x.shape[1]:
+        raise ValueError(
+            f"source and target must have the same features; got {source.x.shape[1]} and {target.x.shape[1]} "
+            "dimensions. Give images one size, or embeddings of one tool."
+        )
+    overlap.refuse_shared_people(
+        source=overlap.Known(source.x, source.ids, source.names),
+        target=overlap.Known(target.x, target.ids, target.names),
+    )
+    return source, target
 
 
 def clean_and_changed(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> tuple[Vectors, Vectors]:
@@ -245,17 +270,21 @@ def final_verifier(
 def _people(config: ConfigDict, target: Vectors, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Rows of every part of a split, by people drawn at random.
 
-    Where both sides show the same people, some of them are the source and none stands on both sides.
+    Where both sides show the same people, some of them are the source and none stands on both sides. Whoever
+    calibrates or tests gives at most `max_images` images.
     """
     wanted = {
         "train": max(config.target_people),
         "calibrate": config.calibration_people,
         "test": config.test_people,
     }
-    if config.target.loader is None:
+    if is_simulated(config):
         wanted = {"source": config.source_people, **wanted}
     part = splits.identity_disjoint(target.ids, num_people=tuple(wanted.values()), rng=rng)[0]
-    return {name: np.flatnonzero(part == k) for k, name in enumerate(wanted)}
+    rows = {name: np.flatnonzero(part == k) for k, name in enumerate(wanted)}
+    for name in ("calibrate", "test"):
+        rows[name] = rows[name][pairs.limited(target.ids[rows[name]], max_rows=config.max_images)]
+    return rows
 
 
 def _collected(x: Any, labels: np.ndarray) -> Stats:

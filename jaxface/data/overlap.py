@@ -3,6 +3,7 @@
     Known                 rows and whom they show
     refuse_shared_people  two sets that must show different people, compared by name and by identical rows
     refuse_shared_rows    one set in which the same row stands under two names
+    identical_rows        which rows of one array are in another too
 
 Names are compared as text. Rows are compared bit by bit in float32: the same photo or vector, not a similar one.
 """
@@ -48,6 +49,12 @@ def refuse_shared_rows(known: Known, *, source: str) -> None:
             f"{source} holds the same image or vector under two names: {_some(pairs)}. "
             "Remove it from the wrong person, or merge the two if they are one."
         )
+
+
+def identical_rows(rows: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """Which of the rows `asked` `[q, ...]` are among `rows` `[n, ...]`: bool `[q]`."""
+    known = set(_digests(rows))
+    return np.array([digest in known for digest in _digests(asked)], bool)
 
 
 def _refuse_pair(left_name: str, left: Known, right_name: str, right: Known) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxface.data.overlap import Known, refuse_shared_people, refuse_shared_rows
+from jaxface.data.overlap import Known, identical_rows, refuse_shared_people, refuse_shared_rows
 
 
 def people(rng, names, *, dim=4):
@@ -62,3 +62,10 @@ def test_one_row_under_two_names(rng):
     known.rows[4], known.rows[1] = 0.0, -0.0
     with pytest.raises(ValueError, match="PHOTOS holds the same image or vector under two names: 'ann' and 'cid'"):
         refuse_shared_rows(known, source="PHOTOS")
+
+
+def test_identical_rows(rng):
+    rows = rng.normal(size=(5, 3, 2))
+    asked = np.stack([rows[3], rows[3] + 1e-3, rows[0], -rows[0]])
+    assert identical_rows(rows, asked.astype(np.float32)).tolist() == [True, False, True, False]
+    assert identical_rows(rows[:0], asked).tolist() == [False] * 4

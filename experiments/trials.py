@@ -1,0 +1,18 @@
+"""Which pairs a study scores: all of unseen people, of whom nobody gives more than so many images."""
+
+import numpy as np
+
+from jaxface.data import pairs
+
+
+def rule(max_images: int, share: float) -> str:
+    """The rule in words for a report, with the largest part that one person has in the genuine pairs."""
+    return (
+        f"All pairs of the test people are scored, at most {max_images} images of a person, spread evenly over those "
+        f"there are; one person makes at most {100 * share:.0f} % of the genuine pairs."
+    )
+
+
+def share_of(ids: np.ndarray) -> float:
+    """The largest part that one person has in the genuine pairs of all pairs of rows."""
+    return pairs.largest_share(ids, pairs.all_pairs(ids))
