@@ -21,6 +21,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.num_train = (2, 3, 5)  # images a person
     config.num_held_out = 2  # images a person that choose settings
     config.num_splits = 20
+    config.max_images = 10  # probes of a person, in the pairs of the verification
 
     config.pca_widths = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)  # of single LDAs, as parts of N - C; the last is N - C
     config.ridges = (0.01, 0.1, 1.0, 10.0)  # of single LDAs on all axes, in units of the mean eigenvalue

@@ -55,6 +55,7 @@ def vectors() -> ConfigDict:
     config.descriptors.num_bins = 8
     config.num_train = (2, 5)  # images a person
     config.num_splits = 10
+    config.max_images = 10  # probes of a person, in the pairs of the verification
     config.num_axes = 64  # PCA of each kind of descriptor
     config.num_descriptors = 30_000  # of training images, that PCA and mixtures are fitted to
     config.num_components = 16

@@ -34,6 +34,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.subspaces.components = (5, 10, 20, 40, 60, 80, 100, 120)
     config.subspaces.pca_widths = (45, 60, 80, 100, 120)  # PCA dimensions before LDA
     config.subspaces.ridges = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # relative to the mean eigenvalue
+    config.subspaces.max_images = 10  # of a person, in the pairs of the verification
     config.subspaces.num_resamples = 1000  # of people, for intervals
 
     config.clusters = ConfigDict()
@@ -42,6 +43,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.clusters.num_components = 60
 
     config.same_person = common.camera_change()
+    config.same_person.target.loader = "camera"
     config.same_person.num_splits = 5
     config.same_person.target_people = (10,)
 
@@ -63,6 +65,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.committees.num_train = (3,)
     config.committees.num_held_out = 2
     config.committees.num_splits = 5
+    config.committees.max_images = 10
     config.committees.pca_widths = (0.35, 0.5, 0.65, 1.0)
     config.committees.ridges = (0.1, 1.0)
     config.committees.posterior = "gaussian"

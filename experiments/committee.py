@@ -11,11 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments import inputs
+from experiments import inputs, trials
 from experiments.committees import analysis, methods, report, splits
 from experiments.committees.methods import METHODS
 from experiments.publish import publish
 from jaxface.core import checks
+from jaxface.data import pairs
 from jaxface.ensembles import POSTERIORS, RULES
 from jaxface.runtime import launch
 from jaxface.runtime.log import progress
@@ -25,6 +26,7 @@ from jaxface.runtime.workdir import Workdir
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """One stage for each number of training images, then the report."""
     checks.one_of("config.posterior", config.posterior, POSTERIORS)
+    workdir.uses(data=inputs.path_of(config.data))
     faces = inputs.load_faces(config.data)
     x = inputs.encode(jnp.asarray(faces.images, inputs.working_dtype()), config.image_steps)
     ids = _enough_images(config, faces.ids)
@@ -38,7 +40,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         lead=f"{len(faces.names)} people; every method sees the same images and settings are chosen on "
         f"{config.num_held_out} more images a person that train nobody.",
         headline=report.headline(config, arrays),
-        sections=report.sections(arrays),
+        sections=report.sections(config, arrays),
         credits=(faces.credit,),
     )
     found = {
@@ -64,6 +66,8 @@ def of_size(config: ConfigDict, x: jax.Array, ids: np.ndarray, num_train: int) -
         if number == 0:
             first = analysis.sizes(config, split) | analysis.freedom_of_choice(config, split)
             first["test to train"] = np.asarray(len(split.probe_ids) / len(split.train_ids))
+            asked = split.probe_ids[pairs.limited(split.probe_ids, max_rows=config.max_images)]
+            first["largest share"] = np.asarray(trials.share_of(asked))
     return {name: np.stack([each[name] for each in found], axis=-1) for name in found[0]} | first
 
 

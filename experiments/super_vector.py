@@ -10,12 +10,14 @@ import jax
 import numpy as np
 from ml_collections import ConfigDict
 
+from experiments import trials
 from experiments.publish import publish
 from experiments.super_vectors import codes, cross_view, recognize, report, sets
 from experiments.super_vectors.codes import METHODS, SUPER
 from experiments.super_vectors.recognize import CLASSIFIERS, PAIR_SCORES
 from experiments.super_vectors.sets import Sets, Split
 from jaxface.core import prng
+from jaxface.data import pairs
 from jaxface.runtime import launch
 from jaxface.runtime.log import progress
 from jaxface.runtime.workdir import Workdir
@@ -23,6 +25,7 @@ from jaxface.runtime.workdir import Workdir
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """One stage for each split and number of training images, and one for retrieval across views."""
+    workdir.uses(data=sets.path_of(config))
     given = sets.load(config)
     arrays = {}
     for num_train in config.num_train:
@@ -49,23 +52,29 @@ def of_split(config: ConfigDict, given: Sets, split: Split) -> dict[str, np.ndar
     """Errors `[settings, methods, classifiers]` and EER `[settings, methods, pair scores]` of one split."""
     key = jax.random.fold_in(jax.random.key(config.seed), split.number)
     descriptors = sets.describe(config, given, split)
-    pairs = codes.settings(config)
-    errors = np.empty((len(pairs), len(METHODS), len(CLASSIFIERS)))
-    eer = np.empty((len(pairs), len(METHODS), len(PAIR_SCORES)))
-    for num_components in sorted({k for k, _ in pairs}):
+    sizes = codes.settings(config)
+    errors = np.empty((len(sizes), len(METHODS), len(CLASSIFIERS)))
+    eer = np.empty((len(sizes), len(METHODS), len(PAIR_SCORES)))
+    for num_components in sorted({k for k, _ in sizes}):
         own = prng.stream(key, f"{num_components} components")
-        longest = codes.longest(descriptors, num_components, max(d for k, d in pairs if k == num_components))
+        longest = codes.longest(descriptors, num_components, max(d for k, d in sizes if k == num_components))
         judge = partial(recognize.evaluate, config, ids=given.ids, split=split, longest=longest)
         views = codes.fisher(config, own, descriptors, num_components=num_components)
         fisher = {name: judge(codes=vectors) for name, vectors in views.items()}
-        for row, (k, latent_dim) in enumerate(pairs):
+        for row, (k, latent_dim) in enumerate(sizes):
             if k != num_components:
                 continue
             both = codes.shared(config, own, descriptors, num_components=k, latent_dim=latent_dim)
             found = fisher | {name: judge(codes=both[name]) for name in SUPER}
             for column, name in enumerate(METHODS):
                 errors[row, column], eer[row, column] = found[name]
-    return {"errors": errors, "eer": eer, "test to train": np.asarray(len(split.probes) / len(split.train))}
+    asked = split.probes[pairs.limited(given.ids[split.probes], max_rows=config.max_images)]
+    return {
+        "errors": errors,
+        "eer": eer,
+        "largest share": np.asarray(trials.share_of(given.ids[asked])),
+        "test to train": np.asarray(len(split.probes) / len(split.train)),
+    }
 
 
 def of_views(config: ConfigDict, given: Sets) -> dict[str, np.ndarray]:

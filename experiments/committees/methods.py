@@ -12,6 +12,7 @@ from ml_collections import ConfigDict
 from experiments.committees.splits import Split, freedom
 from jaxface.core import prng
 from jaxface.core.fitinfo import FitInfo, raise_if_failed
+from jaxface.data import pairs
 from jaxface.ensembles import POSTERIORS, RULES, fusion, lda_member, log_posteriors, sampling, score_matrix
 from jaxface.ensembles.lda_member import LdaMember
 from jaxface.ensembles.pair_scores import cosine
@@ -42,7 +43,9 @@ def errors(config: ConfigDict, split: Split, number: int) -> dict[str, np.ndarra
     return {
         "errors": np.array([_single_error(each, split) for each in (fisher, tuned, ridge)] + own),
         "rules": np.array(rules),
-        "eer": np.array([_eer(members, split) for members in (ridge, drawn[COMMITTEES[0]])]),
+        "eer": np.array(
+            [_eer(members, split, max_images=config.max_images) for members in (ridge, drawn[COMMITTEES[0]])]
+        ),
     }
 
 
@@ -128,9 +131,9 @@ def _held_out_error(member: LdaMember, split: Split) -> float:
     return float((np.asarray(fusion.predict(found[0])) != split.held_out_ids).mean())
 
 
-def _eer(members: LdaMember, split: Split) -> float:
-    """EER of all pairs of probes by the mean cosine over the members."""
-    scores = np.asarray(score_matrix(members, split.probes, split.probes, score=cosine))
-    first, second = np.triu_indices(len(split.probe_ids), 1)
-    same = split.probe_ids[first] == split.probe_ids[second]
-    return verification.eer(verification.roc(scores[first, second], same))
+def _eer(members: LdaMember, split: Split, *, max_images: int) -> float:
+    """EER of all pairs of probes, at most `max_images` of a person, by the mean cosine over the members."""
+    rows = pairs.limited(split.probe_ids, max_rows=max_images)
+    trial = pairs.all_pairs(split.probe_ids[rows])
+    scores = np.asarray(score_matrix(members, split.probes[rows], split.probes[rows], score=cosine))
+    return verification.eer(verification.roc(scores[trial.first, trial.second], trial.is_same))

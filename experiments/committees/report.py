@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from ml_collections import ConfigDict
 
+from experiments import trials
 from experiments.committees.methods import METHODS, SINGLE
 from jaxface.ensembles import RULES
 from jaxface.metrics import intervals
@@ -30,9 +31,9 @@ def headline(config: ConfigDict, arrays: Arrays) -> Table:
     )
 
 
-def sections(arrays: Arrays) -> tuple[Section, ...]:
+def sections(config: ConfigDict, arrays: Arrays) -> tuple[Section, ...]:
     """The body of the report."""
-    return (_differences(arrays), _rules(arrays), _sizes(arrays), _choice(arrays))
+    return (_differences(arrays), _rules(config, arrays), _sizes(arrays), _choice(arrays))
 
 
 def _cell(found: Mapping[str, np.ndarray], values: np.ndarray) -> Cell:
@@ -78,7 +79,7 @@ def _verdict(interval: Interval) -> str:
     return "committee worse" if interval.low > 0 else "no difference shown"
 
 
-def _rules(arrays: Arrays) -> Section:
+def _rules(config: ConfigDict, arrays: Arrays) -> Section:
     rows: list[tuple[Cell, ...]] = [
         (rule, *(_cell(found, found["rules"][r]) for found in arrays.values())) for r, rule in enumerate(RULES)
     ]
@@ -92,8 +93,9 @@ def _rules(arrays: Arrays) -> Section:
         (
             "The same members under every rule. Minimum and maximum let one overconfident member decide.",
             Table(("rule", *head), rows, "Identification error %, random subspaces"),
-            "Verification: is it one person? The score of a pair is the mean cosine in the members' coordinates.",
-            Table(("score", *head), pairs, "EER %, all pairs of probes, people known from training"),
+            "Verification: is it one person? The score of a pair is the mean cosine in the members' coordinates. "
+            + trials.rule(config.max_images, max(float(found["largest share"]) for found in arrays.values())),
+            Table(("score", *head), pairs, "EER %, pairs of probes, people known from training"),
         ),
     )
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from ml_collections import ConfigDict
 
+from experiments import trials
 from experiments.hallucination import claims
 from experiments.hallucination.matching import ORIGINAL, SPAN
 from experiments.hallucination.methods import METHODS, PAPER, psnr
@@ -124,7 +125,7 @@ def sections(
         _gallery(config, found),
         _claims(config, found, results),
         _fidelity(found),
-        _verification(found, results),
+        _verification(config, found, results),
         _other_masks(found, masks),
         _streaming(config, streamed),
         _burden(found),
@@ -232,7 +233,12 @@ def _fidelity(found: Found) -> Section:
     )
 
 
-def _verification(found: Found, results: Mapping[str, Matched]) -> Section:
+def _largest_share(found: Found) -> float:
+    """The part of one person in the genuine pairs of a fold, at most."""
+    return max(trials.share_of(found.ids[found.fold == fold]) for fold in np.unique(found.fold))
+
+
+def _verification(config: ConfigDict, found: Found, results: Mapping[str, Matched]) -> Section:
     lines = [Curve("original faces", results[ORIGINAL].curve.far, results[ORIGINAL].curve.vr)]
     lines += [Curve(METHODS[name].title, results[name].curve.far, results[name].curve.vr) for name in _shown(found)]
     figure = figures.roc(lines, title="Reconstructions against originals")
@@ -243,7 +249,9 @@ def _verification(found: Found, results: Mapping[str, Matched]) -> Section:
         "Is the face recognised?",
         (
             f"KCFA with {filters} filters of people who train compares every original with every reconstruction, "
-            f"{pairs:,} ordered pairs; an image and its own reconstruction are left out. Scores are counted in bins as "
+            f"{pairs:,} ordered pairs; an image and its own reconstruction are left out. Nobody gives more than "
+            f"{config.max_images} images; one person makes at most {100 * _largest_share(found):.0f} % of the genuine "
+            "pairs. Scores are counted in bins as "
             "they are made: the EER of the originals, for one, lies between "
             f"{100 * bounds.low:.3f} and {100 * bounds.high:.3f} %.",
             Picture("roc.svg", figures.to_svg(figure), "Verification of people whom neither side was trained on."),

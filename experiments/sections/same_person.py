@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from ml_collections import ConfigDict
 
+from experiments import trials
 from experiments.sections import Part
 from experiments.verification import transfer
 from experiments.verification.transfer import MEASURES, METHODS, TRANSFER
@@ -27,7 +28,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     (train,) = study.target_people
     ratio = study.test_people / (train + study.calibration_people)
     found = transfer.measure(study, *transfer.clean_and_changed(study, faces, rng), rng)
-    return found | {"test_to_train": np.asarray(ratio)}
+    return found | {"test_to_train": np.asarray(ratio), "max_images": np.asarray(study.max_images)}
 
 
 def _scaled(config: ConfigDict, people: int) -> ConfigDict:
@@ -76,6 +77,7 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
             "An image is a person's mean plus a deviation, both Gaussian. The score of a pair is the logarithm of how "
             "much more probable it is under one person than under two. A model of clean faces is the prior for another "
             f"camera, of which {size} people are known.",
+            trials.rule(int(arrays["max_images"]), float(arrays["largest share"].max())),
             Picture("cameras.png", figures.to_png(sheet), "Source and target domain."),
             Table(
                 ("method", "EER %", "Cllr, raw, bits", "Cllr, calibrated, bits"),

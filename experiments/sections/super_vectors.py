@@ -6,12 +6,13 @@ import jax
 import numpy as np
 from ml_collections import ConfigDict
 
+from experiments import trials
 from experiments.sections import Part
 from experiments.super_vectors import codes, recognize, sets
 from experiments.super_vectors.codes import BASELINE, FISHER, METHODS, SUPER
 from experiments.super_vectors.recognize import CLASSIFIERS
 from jaxface.core import prng
-from jaxface.data import LabelledImages
+from jaxface.data import LabelledImages, pairs
 from jaxface.metrics import verification
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
@@ -41,12 +42,15 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
             [recognize.evaluate(config, vectors[name], given.ids, split, longest=longest).errors for name in METHODS]
         )
         if split.number == 0:
-            first, second = np.triu_indices(len(split.probes), 1)
-            ids = given.ids[split.probes]
-            probes = {name: np.asarray(vectors[name][split.probes]) for name in _SHOWN}
-            shown = {f"cosines {name}": (rows @ rows.T)[first, second] for name, rows in probes.items()}
-            shown["is_same"] = ids[first] == ids[second]
-    return {"errors": np.stack(errors, axis=-1), "num_train": np.asarray(num_train), **shown}
+            asked = split.probes[pairs.limited(given.ids[split.probes], max_rows=config.max_images)]
+            trial = pairs.all_pairs(given.ids[asked])
+            probes = {name: np.asarray(vectors[name][asked]) for name in _SHOWN}
+            shown = {f"cosines {name}": (rows @ rows.T)[trial.first, trial.second] for name, rows in probes.items()}
+            shown["is_same"] = trial.is_same
+            shown["largest share"] = pairs.largest_share(given.ids[asked], trial)
+            shown["max_images"] = config.max_images
+    kept = {name: np.asarray(value) for name, value in shown.items()}
+    return {"errors": np.stack(errors, axis=-1), "num_train": np.asarray(num_train), **kept}
 
 
 def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
@@ -71,7 +75,11 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
                 f"Identification error %, {int(arrays['num_train'])} images a person, mean over "
                 f"{arrays['errors'].shape[-1]} random splits, too few for intervals: experiments.super_vector has them",
             ),
-            Picture("super_vectors.svg", figures.to_svg(figures.roc(curves)), "Cosines of all pairs of probes."),
+            Picture(
+                "super_vectors.svg",
+                figures.to_svg(figures.roc(curves)),
+                trials.rule(int(arrays["max_images"]), float(arrays["largest share"])),
+            ),
         ),
     )
     best = {name: rows[METHODS.index(name)][1] for name in (BASELINE, SUPER[2])}

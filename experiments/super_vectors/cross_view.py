@@ -16,7 +16,7 @@ from experiments.super_vectors.sets import Sets
 from jaxface import mixtures
 from jaxface.core import prng
 from jaxface.core.fitinfo import Status, raise_if_failed
-from jaxface.data import splits
+from jaxface.data import pairs, splits
 from jaxface.linalg import distances
 from jaxface.metrics import identification
 from jaxface.mixtures import PCCAMixture
@@ -65,13 +65,15 @@ def _reduced(view: jax.Array, train: np.ndarray, num_axes: int | None) -> jax.Ar
     return jax.vmap(transform, in_axes=(None, 0))(axes, view)
 
 
-def pairs(people: People, training: str) -> tuple[np.ndarray, np.ndarray]:
-    """What a model is fitted to: the captures, or every x of a person with every y."""
+def training_pairs(people: People, training: str, *, max_images: int) -> tuple[np.ndarray, np.ndarray]:
+    """What a model is fitted to: the captures, or every x of a person with every y, at most `max_images` of each."""
     x, y = people.train
     if training == TRAINING[0]:
         return x, y
-    same = np.nonzero(people.train_ids[:, None] == people.train_ids[None, :])
-    return x[same[0]], y[same[1]]
+    rows = pairs.limited(people.train_ids, max_rows=max_images)
+    ids = people.train_ids[rows]
+    first, second = np.nonzero(ids[:, None] == ids[None, :])
+    return x[rows[first]], y[rows[second]]
 
 
 def rates(config: ConfigDict, people: People, number: int) -> Mapping[str, np.ndarray]:
@@ -79,14 +81,15 @@ def rates(config: ConfigDict, people: People, number: int) -> Mapping[str, np.nd
 
     `[models, training]` says where the noise needed its floor.
     """
+    given = [training_pairs(people, training, max_images=config.max_images) for training in TRAINING]
     found, floored = [], []
     for num_components in config.views.components:
-        fits = [_fitted(config, pairs(people, training), number, num_components) for training in TRAINING]
+        fits = [_fitted(config, each, number, num_components) for each in given]
         found.append([_rank_one(model, people) for model, _ in fits])
         floored.append([jitter > 0 for _, jitter in fits])
     by_dim = []
     for latent_dim in config.views.latent_dims:
-        closed = [_closed(config, pairs(people, training), latent_dim) for training in TRAINING]
+        closed = [_closed(config, each, latent_dim) for each in given]
         by_dim.append([_rank_one(model, people) for model in closed])
     return {"rank one": np.array(found), "floored": np.array(floored), "rank one by dimension": np.array(by_dim)}
 

@@ -14,6 +14,7 @@ from ml_collections import ConfigDict
 from experiments.super_vectors.sets import Split
 from jaxface import joint_bayes
 from jaxface.core.fitinfo import raise_if_failed
+from jaxface.data import pairs
 from jaxface.joint_bayes import JointBayes, ScoringBasis
 from jaxface.losses import minimize
 from jaxface.metrics import identification, verification
@@ -29,7 +30,7 @@ class Found(NamedTuple):
     """Rates on the probes of one split."""
 
     errors: np.ndarray  # [classifiers], of identification
-    eer: np.ndarray  # [pair scores], over all pairs of probes
+    eer: np.ndarray  # [pair scores], over all pairs of probes, at most `max_images` of a person
 
 
 def evaluate(config: ConfigDict, codes: jax.Array, ids: np.ndarray, split: Split, *, longest: int) -> Found:
@@ -46,8 +47,10 @@ def evaluate(config: ConfigDict, codes: jax.Array, ids: np.ndarray, split: Split
         1 - (logistic(config, y[split.train], train_ids, y[split.probes]) == probe_ids).mean(),
         identification.nearest_neighbor_error(by_person, people, probe_ids),
     )
-    ratios = joint_bayes.llr_matrix(basis, y[split.probes], y[split.probes])
-    eers = [_eer(np.asarray(scores), probe_ids) for scores in (probes @ probes.T, ratios)]
+    rows = pairs.limited(probe_ids, max_rows=config.max_images)
+    known, compared = codes[split.probes[rows]], y[split.probes[rows]]
+    both = known @ known.T, joint_bayes.llr_matrix(basis, compared, compared)
+    eers = [_eer(np.asarray(scores), probe_ids[rows]) for scores in both]
     return Found(np.array(errors), np.array(eers))
 
 
@@ -117,5 +120,5 @@ def _projected(basis: ScoringBasis, y: jax.Array) -> jax.Array:
 
 
 def _eer(scores: np.ndarray, ids: np.ndarray) -> float:
-    first, second = np.triu_indices(len(ids), 1)
-    return verification.eer(verification.roc(scores[first, second], ids[first] == ids[second]))
+    trial = pairs.all_pairs(ids)
+    return verification.eer(verification.roc(scores[trial.first, trial.second], trial.is_same))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from ml_collections import ConfigDict
 
+from experiments import trials
 from experiments.super_vectors import codes
 from experiments.super_vectors.codes import BASELINE, METHODS, SUPER
 from experiments.super_vectors.cross_view import SCORES, TASKS, TRAINING
@@ -40,7 +41,7 @@ def headline(config: ConfigDict, arrays: Arrays) -> Table:
 def sections(config: ConfigDict, arrays: Arrays, across: Across | None) -> tuple[Section, ...]:
     """The body of the report."""
     body = [_classifiers(arrays), _differences(config, arrays), *_sizes(config, arrays)]
-    body.append(_verification(arrays))
+    body.append(_verification(config, arrays))
     return (*body, *([] if across is None else [_across(config, across)]))
 
 
@@ -212,11 +213,12 @@ def _sizes(config: ConfigDict, arrays: Arrays) -> list[Section]:
     return [Section("How many components, how many latent dimensions", (words, *pictures))]
 
 
-def _verification(arrays: Arrays) -> Section:
+def _verification(config: ConfigDict, arrays: Arrays) -> Section:
     return Section(
         "Verification",
         (
-            "All pairs of probes: is it one person? Joint Bayes was trained on other images of the same people.",
+            "Is it one person? Joint Bayes was trained on other images of the same people. "
+            + trials.rule(config.max_images, max(found["largest share"].max() for found in arrays.values())),
             *(
                 _by_method(found, "eer", PAIR_SCORES, f"EER %, {num_train} training images a person, 95 % intervals")
                 for num_train, found in arrays.items()
@@ -262,8 +264,7 @@ def _rank_one(config: ConfigDict, across: Across, task: int) -> Table:
             if k > 1 and s <= _CCA:
                 continue
             cells = [
-                "–" if np.isnan(values).any() else _rate(values, 1.0)
-                for values in across["rank one"][i, :, s, task]
+                "–" if np.isnan(values).any() else _rate(values, 1.0) for values in across["rank one"][i, :, s, task]
             ]
             rows.append((score, "–" if s == 0 else str(k), *cells))
     head = ("score", "components", *(f"fitted to {training}" for training in TRAINING))

@@ -50,6 +50,11 @@ class Descriptors(NamedTuple):
     sample: Pair  # [u, r] each, those of training images that mixtures are fitted to
 
 
+def path_of(config: ConfigDict) -> str | None:
+    """Where the images or the views lie, for the record of a run."""
+    return config.views.root if config.source == "views" else inputs.path_of(config.data)
+
+
 def load(config: ConfigDict) -> Sets:
     """Images, or the two views that `config.views` names."""
     checks.one_of("config.source", config.source, SOURCES)

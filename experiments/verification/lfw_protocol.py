@@ -179,13 +179,19 @@ def _cosines(first: jax.Array, second: jax.Array) -> jax.Array:
 
 
 def summary(config: ConfigDict, folds: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Scores `[methods, pairs]`, truth and folds of all folds together; the fused score is the last."""
+    """Scores `[methods, pairs]`, truth and folds of all folds together; the fused score is the last.
+
+    `largest share` is the part of one person in the genuine pairs, at most.
+    """
     scores = np.concatenate([fold["scores"] for fold in folds], axis=1)
     if config.fused_features:
         fused = scores[len(METHODS) :].sum(axis=0)
         scores = np.concatenate([scores, fused[None, :]])
+    is_same = np.concatenate([fold["is_same"] for fold in folds])
+    people = np.concatenate([fold["people"] for fold in folds])[is_same]
     return {
         "scores": scores,
-        "is_same": np.concatenate([fold["is_same"] for fold in folds]),
+        "is_same": is_same,
+        "largest share": np.asarray(np.unique(people, return_counts=True)[1].max() / people.size),
         "fold": np.concatenate([np.full(len(fold["is_same"]), k) for k, fold in enumerate(folds)]),
     }

@@ -102,6 +102,16 @@ def test_views_of_many_dimensions_are_reduced_on_people_who_train(num_axes, widt
         np.testing.assert_allclose(people.train[0].mean(axis=0), 0, atol=1e-12)
 
 
+def test_training_pairs_of_a_person_are_limited(rng):
+    ids = np.repeat([0, 1, 2], [2, 9, 3])
+    x, y = np.arange(14.0)[:, None], 100 + np.arange(14.0)[:, None]
+    people = cross_view.People((x, y), ids, None, None, None, False)
+    assert [len(each) for each in cross_view.training_pairs(people, "captures", max_images=4)] == [14, 14]
+    left, right = cross_view.training_pairs(people, "people", max_images=4)
+    np.testing.assert_array_equal(np.bincount(ids[left[:, 0].astype(int)]), [4, 16, 9])
+    np.testing.assert_array_equal(ids[left[:, 0].astype(int)], ids[right[:, 0].astype(int) - 100])
+
+
 def test_rank_one_of_both_tasks():
     """Query 0 finds its own capture first and another person's second, query 1 the person only."""
     scores = np.array([[9.0, 8, 0, 0], [1, 7, 0, 0], [5, 0, 9, 8], [0, 0, 8, 9]])
