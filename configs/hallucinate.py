@@ -65,7 +65,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
 def settings(*, num_atoms: int, sparsity: int, num_iters: int) -> ConfigDict:
     """Keyword arguments of every method; a tuple is a grid, from which held-out people choose."""
     sizes = {"num_atoms": num_atoms, "sparsity": sparsity, "num_iters": num_iters}
-    fastfood = {"beta": 10.0, "expansion": 5, "quantile": 0.999, **sizes}
+    fastfood = {"beta": 10.0, "quantile": 0.999, **sizes}
     ridges = (0.003, 0.01, 0.02, 0.03, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0)
     return ConfigDict(
         {
@@ -74,7 +74,7 @@ def settings(*, num_atoms: int, sparsity: int, num_iters: int) -> ConfigDict:
             "dw_ksvd": {"beta": 10.0, **sizes},
             "fastfood_5x_dekernelized": fastfood,
             "fastfood_5x": fastfood,
-            "fastfood_10x": {**fastfood, "expansion": 10},
+            "fastfood_10x": fastfood,
             "matched_dw_ksvd": fastfood,
             "pca_prior": {"num_components": (20, 60, 120, 200)},
             "ridge": {"ridge": ridges},

@@ -43,6 +43,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     checks.between("config.min_score", config.min_score, 0.0, 1.0)
     if config.data.root is None:
         raise ValueError("--config.data.root is missing: name a folder that holds one folder of photos a person.")
+    workdir.uses(data=config.data.root)
     networks = load_networks(config.min_score)
     listing = folders.scan(config.data.root, min_people=1)
     files = np.asarray(listing.files)
@@ -53,12 +54,10 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
             raise ValueError(
                 f"no photo below {config.data.root} shows a face with a score of {config.min_score} or more."
             )
-        return arrays | {"files": files}
+        return arrays
 
     arrays = workdir.stage("embed", work)
     found = arrays["found"]
-    if not np.array_equal(arrays["files"], files):
-        raise ValueError(f"the photos below {config.data.root} changed since this run began. Choose another --workdir.")
     labels = np.asarray([str(listing.names[k]) for k in listing.ids])
     workdir.write_arrays(
         "embeddings.npz", {"features": arrays["features"][found], "labels": labels[found], "files": files[found]}

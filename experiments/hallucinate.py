@@ -28,6 +28,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """A stage for each fold and method, one for the verification of each fold, then the report."""
     for name in config.methods:
         checks.one_of("config.methods", name, METHODS)
+    workdir.uses(data=inputs.path_of(config.data))
     loaded = inputs.load_faces(config.data)
     data = faces.select(config, loaded)
     mask = faces.rectangle(data.shape, config.visible)

@@ -18,6 +18,7 @@ from jaxface.runtime.workdir import Workdir
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Five stages, each for itself, then the report."""
+    workdir.uses(data=inputs.path_of(config.data))
     faces = inputs.load_faces(config.data)
     images = jnp.asarray(faces.images, inputs.working_dtype())
     x = images.reshape(len(images), -1)

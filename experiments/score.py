@@ -27,7 +27,7 @@ from experiments.verification import verifier
 from experiments.verification.verifier import Verifier
 from jaxface import joint_bayes
 from jaxface.core import checks
-from jaxface.data import pairs
+from jaxface.data import overlap, pairs
 from jaxface.losses import calibration
 from jaxface.metrics import calibration as calibration_metrics
 from jaxface.metrics import verification
@@ -45,6 +45,13 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     checks.one_of("config.task", config.task, ("verify", "identify"))
     if config.model is None:
         raise ValueError("--config.model is missing: name a verifier, e.g. runs/verify/params/verifier.safetensors.")
+    workdir.uses(
+        model=config.model,
+        images=inputs.path_of(config.images),
+        pairs=config.pairs,
+        gallery=inputs.path_of(config.gallery),
+        probes=inputs.path_of(config.probes),
+    )
     model = params_io.load(config.model, Verifier)
     return (_verify if config.task == "verify" else _identify)(config, workdir, model)
 
@@ -72,7 +79,11 @@ def _verify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, 
     _write_csv(workdir, ("a", "b", "llr", "probability", "same_person", "truth"), rows)
     results: dict[str, Any] = {"pairs": len(scores), "called one person": int(accepted.sum())}
     results |= {"EER": None, "Cllr": None, "accuracy at the threshold": None, "threshold": threshold}
+    results["largest share of a person in the same pairs"] = None
     if is_same is not None:
+        if is_same.any():
+            share = pairs.largest_share(faces.ids, pairs.Pairs(first, second, is_same))
+            results["largest share of a person in the same pairs"] = share
         results["accuracy at the threshold"] = float((accepted == is_same).mean())
         if is_same.any() and not is_same.all():
             results["EER"] = verification.eer(verification.roc(scores, is_same))
@@ -117,17 +128,20 @@ def _identify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str
         ("probe", "nearest_person", "llr", "probability", "decision", "folder"),
         zip(files, (gallery.names[k] for k in best), top, probability, names, truth, strict=True),
     )
-    known = np.isin(truth, [str(name) for name in gallery.names])
+    is_enrolled = overlap.identical_rows(gallery.x, probes.x)
+    known = np.isin(truth, [str(name) for name in gallery.names]) & ~is_enrolled
+    stranger = ~np.isin(truth, [str(name) for name in gallery.names]) & ~is_enrolled
     right = np.array([str(gallery.names[k]) for k in best]) == np.array(truth)
     results = {
         "probes": len(truth),
         "people enrolled": people,
+        "probes that are enrolled images, in none of the rates": int(is_enrolled.sum()),
         "probes whose folder names an enrolled person": int(known.sum()),
         "identification rate of these": float(right[known].mean()) if known.any() else None,
         "called unknown": int((~named).sum()),
         "enrolled people called unknown": int((~named & known).sum()),
         "enrolled people given another name": int((named & known & ~right).sum()),
-        "strangers given a name": int((named & ~known).sum()),
+        "strangers given a name": int((named & stranger).sum()),
         "threshold": float(threshold),
     }
     rows: list[tuple[Cell, ...]] = [

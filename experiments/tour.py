@@ -3,6 +3,7 @@
 python -m experiments.tour --config=configs/tour.py --workdir=runs/tour
 """
 
+import contextlib
 from functools import partial
 from typing import Any
 
@@ -41,15 +42,15 @@ SECTIONS = {
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Runs every section as a stage of its own and writes the report."""
+    workdir.uses(data=inputs.path_of(config.data))
     faces = inputs.load_faces(config.data)
     parts = {}
-    metrics = log.JsonlWriter(workdir.path / "metrics.jsonl", resume_step=0)
-    for index, (name, module) in enumerate(SECTIONS.items()):
-        rng = np.random.default_rng((config.seed, index))
-        arrays = workdir.stage(name, partial(module.run, config[name], faces, rng))
-        parts[name] = module.render(arrays, faces)
-        metrics.scalars(index, {f"{name}: {what}": value for what, value in parts[name].results.items()})
-    metrics.close()
+    with contextlib.closing(log.JsonlWriter(workdir.path / "metrics.jsonl", resume_step=0)) as metrics:
+        for index, (name, module) in enumerate(SECTIONS.items()):
+            rng = np.random.default_rng((config.seed, index))
+            arrays = workdir.stage(name, partial(module.run, config[name], faces, rng))
+            parts[name] = module.render(arrays, faces)
+            metrics.scalars(index, {f"{name}: {what}": value for what, value in parts[name].results.items()})
     publish(
         workdir,
         title="A tour of jaxface",

@@ -29,6 +29,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     for section, names in (("methods", config.methods), ("clustering.methods", config.clustering.methods)):
         for name in names:
             checks.one_of(f"config.{section}", name, METHODS)
+    workdir.uses(data=inputs.path_of(config.data))
     faces = inputs.load_faces(config.data)
     task = draws.problem(config, faces)
     arrays = {

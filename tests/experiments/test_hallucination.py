@@ -22,6 +22,15 @@ def data(rng, config):
     return faces.select(config, drawn)
 
 
+def test_a_method_called_by_its_expansion_takes_no_other(config):
+    config.unlock()
+    for name in ("fastfood_5x", "fastfood_10x", "fastfood_5x_dekernelized", "matched_dw_ksvd"):
+        assert "expansion" not in config.settings[name]
+        config.settings[name] = {**config.settings[name].to_dict(), "expansion": 20}
+        with pytest.raises(ValueError, match="'expansion' is not an argument of"):
+            methods.chosen(config, name, None, None, None)
+
+
 def test_nobody_is_in_two_parts(data, config):
     config.unlock().num_tests = 4
     assert np.bincount(data.ids).tolist() == [10] * 16  # of twelve images

@@ -4,6 +4,7 @@ import errno
 import importlib
 import json
 import os
+import shutil
 
 import pytest
 
@@ -29,9 +30,17 @@ def study(name):
     return module.run, importlib.import_module(f"configs.{name}").get_config("smoke")
 
 
+def photos_of_its_own(config, folder):
+    """A copy of the ORL faces that a test may change, as the data of a study."""
+    shutil.copytree(orl.find(), folder, ignore=lambda _, names: [name for name in names if name.endswith(".jpg")])
+    config.unlock().data.root = str(folder)
+    return config.lock()
+
+
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_runs_reports_and_then_does_nothing(name, tmp_path):
+def test_runs_reports_then_does_nothing_and_refuses_a_changed_photo(name, tmp_path):
     run, config = study(name)
+    config = photos_of_its_own(config, tmp_path / "photos")
     folder = tmp_path / name
     results = launch.execute(run, config, folder)
     page = (folder / "report.html").read_text()
@@ -47,6 +56,14 @@ def test_runs_reports_and_then_does_nothing(name, tmp_path):
 
     assert launch.execute(must_not_run, config, folder) == json.loads(json.dumps(results))
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()} == stamps
+
+    photo = tmp_path / "photos" / "s7" / "3.pgm"
+    photo.write_bytes(photo.read_bytes()[:-1] + b"x")
+    with pytest.raises(ValueError, match=r"1 changed \(s7/3\.pgm\)"):
+        launch.execute(must_not_run, config, folder)
+    (folder / "results.json").unlink()  # as if the run had not come to its end
+    with pytest.raises(ValueError, match=r"1 changed \(s7/3\.pgm\)"):
+        launch.execute(run, config, folder)
 
 
 def test_a_full_disk_at_every_write_loses_nothing(tmp_path, monkeypatch):

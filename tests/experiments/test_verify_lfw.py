@@ -12,7 +12,7 @@ from jaxface.data import folders, synthetic
 from jaxface.faces import pipeline
 from jaxface.losses import calibration
 from jaxface.runtime import launch
-from jaxface.runtime.workdir import read_arrays
+from jaxface.runtime.files import read_arrays
 from tests.tolerances import assert_close
 
 STEPS = (("lbp", {"radii": (1,), "cells": (3, 3), "root": True}),)
