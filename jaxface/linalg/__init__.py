@@ -8,6 +8,7 @@
     gram        kernels as pytrees, Gram matrices, centring
     distances   norms, distances and cosines that are gradient-safe at zero
     hadamard    the Walsh-Hadamard transform
+    scaling     powers of two that keep squares inside the range of a type
 
 Eigenvectors and singular vectors are never differentiated: their derivative is finite and wrong when the spectrum is
 degenerate. `spectral` stops gradients; a differentiable subspace goes through `nullspace.project_out`.

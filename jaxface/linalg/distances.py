@@ -5,11 +5,20 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from jaxface.core import checks
+from jaxface.linalg import scaling
+
 
 def as_floating(x: ArrayLike) -> jax.Array:
-    """Integers as floating point numbers: bytes of an image would wrap around when they are squared or summed."""
+    """Integers as floating point numbers: bytes of an image would wrap around when they are squared or summed.
+
+    float16 and bfloat16 are refused, as everywhere.
+    """
     x = jnp.asarray(x)
-    return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.promote_types(x.dtype, jnp.float32))
+    if jnp.issubdtype(x.dtype, jnp.integer) or x.dtype == bool:
+        return x.astype(jnp.promote_types(x.dtype, jnp.float32))
+    checks.floating(x=x)
+    return x
 
 
 def safe_sqrt(x: jax.Array) -> jax.Array:
@@ -19,15 +28,18 @@ def safe_sqrt(x: jax.Array) -> jax.Array:
 
 
 def norm(x: jax.Array) -> jax.Array:
-    """Euclidean length over the last axis, of integers too; gradient 0 at the origin."""
+    """Euclidean length over the last axis, of integers too, in any unit; gradient 0 at the origin."""
     x = as_floating(x)
-    return safe_sqrt((x * x).sum(axis=-1))
+    power = scaling.row_exponents(x)
+    return scaling.shifted(_length(scaling.shifted(x, -power)), power)[..., 0]
 
 
 def normalize(x: jax.Array) -> jax.Array:
-    """`x / |x|` over the last axis; a zero vector stays zero."""
-    length = norm(x)[..., None]
-    return x / jnp.where(length > 0, length, 1)
+    """`x / |x|` over the last axis, in any unit; a zero vector stays zero."""
+    x = as_floating(x)
+    x = scaling.shifted(x, -scaling.row_exponents(x))
+    length = _length(x)
+    return x / jnp.where(length == 0, 1, length)
 
 
 def squared_distance(x: jax.Array, y: jax.Array) -> jax.Array:
@@ -37,8 +49,9 @@ def squared_distance(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def distance(x: jax.Array, y: jax.Array) -> jax.Array:
-    """`|x - y|` of two vectors `[d]`; gradient 0 where they coincide."""
-    return safe_sqrt(squared_distance(x, y))
+    """`|x - y|` of two vectors `[d]`, in any unit; gradient 0 where they coincide."""
+    chex.assert_equal_shape([x, y])
+    return norm(as_floating(x) - as_floating(y))
 
 
 def cosine(x: jax.Array, y: jax.Array) -> jax.Array:
@@ -47,22 +60,32 @@ def cosine(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def squared_distance_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
-    """`|x_i - y_j|^2` `[n, m]` as one GEMM, never negative.
+    """`|x_i - y_j|^2` `[n, m]` as one GEMM, never negative; NaN in the row or column of a vector with NaN, and there only.
 
     Both sides are moved by the mean of y first: distances do not change, and cancellation of large common offsets goes.
     """
     chex.assert_equal(x.shape[1], y.shape[1])
     x, y = as_floating(x), as_floating(y)
-    shift = jax.lax.stop_gradient(y.mean(axis=0))[None, :]
+    shift = jax.lax.stop_gradient(jnp.where(jnp.isfinite(y), y, 0).mean(axis=0))[None, :]
     x, y = x - shift, y - shift
+    # Large numbers become 2^48 and not 1, for those beside them may be small.
+    power = scaling.exponent(x, y, reach=scaling.SQUARABLE)
+    power = power - jnp.where(power == 0, 0, scaling.SQUARABLE)
+    x, y = scaling.shifted(x, -power), scaling.shifted(y, -power)
     squared = (x * x).sum(axis=1)[:, None] + (y * y).sum(axis=1)[None, :] - 2 * x @ y.T
     # A maximum would halve the second derivatives where rows coincide.
-    return squared + jax.lax.stop_gradient(jnp.maximum(-squared, 0))
+    squared = squared + jax.lax.stop_gradient(jnp.maximum(-squared, 0))
+    return scaling.shifted(squared, 2 * power)
 
 
 def cosine_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
     """Cosines `[n, m]` of all pairs of rows."""
     return normalize(x) @ normalize(y).T
+
+
+def _length(x: jax.Array) -> jax.Array:
+    """Lengths `[..., 1]` of rows whose squares are in range."""
+    return safe_sqrt((x * x).sum(axis=-1, keepdims=True))
 
 
 def first_min(values: jax.Array) -> jax.Array:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from jaxface.core import checks
 from jaxface.core.pytree import params, static
-from jaxface.linalg import distances
+from jaxface.linalg import distances, scaling
 
 Kernel = Callable[[jax.Array, jax.Array], jax.Array]
 
@@ -34,8 +34,12 @@ class Gaussian:
 
     def __call__(self, x: jax.Array, y: jax.Array) -> jax.Array:
         """Gram matrix `[n, m]`."""
-        squared = distances.squared_distance_matrix(x, y)
-        return jnp.exp(-squared / (2 * jnp.asarray(self.bandwidth, squared.dtype) ** 2))
+        x, y = distances.as_floating(x), distances.as_floating(y)
+        bandwidth = jnp.asarray(self.bandwidth, jnp.result_type(x, y))
+        # In units of the bandwidth nothing leaves the range that matters.
+        power = scaling.exponent(bandwidth)
+        squared = distances.squared_distance_matrix(scaling.shifted(x, -power), scaling.shifted(y, -power))
+        return jnp.exp(-squared / (2 * scaling.shifted(bandwidth, -power) ** 2))
 
 
 @params

@@ -12,6 +12,7 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from jaxface.core import checks
 from jaxface.linalg import spectral
 
 
@@ -48,6 +49,7 @@ def qr_complement(inner: jax.Array, outer: jax.Array) -> Complement:
     `min |R_jj| > (a + b) eps max |R_jj|` checks; otherwise `is_reliable` is False and `svd_complement` serves.
     """
     chex.assert_equal(inner.shape[1], outer.shape[1])
+    checks.floating(inner=inner, outer=outer)
     rows = jnp.concatenate([inner, outer])
     chex.assert_axis_dimension_gteq(rows.T, 0, rows.shape[0])
     reflectors, scales = jnp.linalg.qr(jax.lax.stop_gradient(rows).T, mode="raw")

@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve, solve_triangular
 
+from jaxface.core import checks
+
 
 def symmetrize(a: jax.Array) -> jax.Array:
     """`(A + A') / 2` over the last two axes."""
@@ -25,6 +27,7 @@ def add_ridge(a: jax.Array, ridge: jax.Array | float) -> jax.Array:
 
 def cholesky(a: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
     """Lower L `[d, d]` with `L L' = A + ridge (tr A / d) I`; NaN when that is not positive definite."""
+    checks.floating(a=a)
     return jnp.linalg.cholesky(add_ridge(symmetrize(a), ridge))
 
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
+from jaxface.core import checks
 from jaxface.linalg import psd
 
 
@@ -43,6 +44,7 @@ def _signs(vectors: jax.Array) -> jax.Array:
 def eigh(a: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Eigenvalues `[d]` descending and eigenvectors `[d, d]` of a symmetric matrix; gradients are stopped."""
     chex.assert_rank(a, 2)
+    checks.floating(a=a)
     values, vectors = jnp.linalg.eigh(psd.symmetrize(jax.lax.stop_gradient(a)))
     return values[::-1], fix_signs(vectors[:, ::-1])
 
@@ -50,6 +52,7 @@ def eigh(a: jax.Array) -> tuple[jax.Array, jax.Array]:
 def thin_svd(x: jax.Array) -> ThinSVD:
     """Thin SVD of `[n, d]`; the signs are fixed by the right vectors; gradients are stopped."""
     chex.assert_rank(x, 2)
+    checks.floating(x=x)
     left, values, right = jnp.linalg.svd(jax.lax.stop_gradient(x), full_matrices=False)
     signs = _signs(right.T)
     return ThinSVD(left * signs[None, :], values, right * signs[:, None])
@@ -62,6 +65,7 @@ def diagonalize_pair(a: jax.Array, b: jax.Array) -> PairBasis:
     not from `V' B`: in float32 at condition number 1e5 `V^-1 V` is then off I by 1e-5 and not by 5e-4.
     """
     chex.assert_equal_shape([a, b])
+    checks.floating(a=a, b=b)
     lower = psd.cholesky(jax.lax.stop_gradient(b))
     half = solve_triangular(lower, jax.lax.stop_gradient(a), lower=True)
     values, rotation = eigh(solve_triangular(lower, half.T, lower=True))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxface.linalg import distances, gram, hadamard, nullspace, products, psd, scatter, spectral
+from jaxface.linalg import distances, gram, hadamard, nullspace, products, psd, scaling, scatter, spectral
 from tests.transformations import Case
 
 
@@ -81,6 +81,9 @@ CASES = [
     Case(distances.squared_distance_matrix, lambda r: (rows(r), rows(r, 5)), grad=(0, 1)),
     Case(distances.cosine_matrix, lambda r: (rows(r), rows(r, 5)), grad=(0, 1)),
     Case(distances.first_min, lambda r: (r.integers(0, 4, size=(6, 5)).astype(float),)),
+    Case(scaling.exponent, lambda r: (1e6 * rows(r), rows(r))),
+    Case(scaling.row_exponents, lambda r: (1e20 * rows(r),)),
+    Case(scaling.shifted, lambda r: (rows(r), np.int32(3)), grad=(0,)),
     Case(gram.center, lambda r: (spd(r),), grad=(0,)),
     Case(gram.center_cross, lambda r: (r.normal(size=(3, 5)), spd(r)), grad=(0, 1)),
     Case(hadamard.transform, lambda r: (r.normal(size=(3, 128)),), grad=(0,)),

@@ -1,0 +1,43 @@
+"""Powers of two that bring numbers into the middle of their type's range, and take results back.
+
+Squares and fourth powers of float32 leave its range from 1e-10 and 1e9 on. Where a method commutes with a change of
+unit, it runs in a unit of its own: a power of two changes no digit, and numbers of ordinary size keep theirs.
+"""
+
+import jax
+import jax.numpy as jnp
+
+ORDINARY = 16  # numbers from 2^-16 to 2^16 have squares and fourth powers far from the ends of float32
+SQUARABLE = 48  # of numbers from 2^-48 to 2^48 sums of squares are
+
+
+def exponent(*arrays: jax.Array, reach: int = ORDINARY) -> jax.Array:
+    """The binary exponent int32 `[]` of the largest finite magnitude; 0 where that lies within `2^-reach` to `2^reach`.
+
+    0 also for arrays of zeros. What is NaN or infinite does not count: it stays what it is in any unit.
+    """
+    dtype = jnp.result_type(*arrays)
+    known = jax.lax.stop_gradient(arrays)
+    sizes = [jnp.max(jnp.abs(a), initial=0, where=jnp.isfinite(a)).astype(dtype) for a in known]
+    return _beyond(jnp.stack(sizes).max(), reach)
+
+
+def row_exponents(x: jax.Array, *, reach: int = SQUARABLE) -> jax.Array:
+    """`exponent` of each row of `[..., d]` on its own, `[..., 1]`; 0 for rows with NaN or infinity."""
+    size = jnp.max(jnp.abs(jax.lax.stop_gradient(x)), axis=-1, keepdims=True, initial=0)
+    return _beyond(jnp.where(jnp.isfinite(size), size, 0), reach)
+
+
+def shifted(x: jax.Array, power: jax.Array) -> jax.Array:
+    """`x 2^power`, exact inside the range of the type; zero or infinite beyond."""
+    half = power // 2  # 2^power itself may be out of range
+    return x * _power_of_two(half, x.dtype) * _power_of_two(power - half, x.dtype)
+
+
+def _beyond(size: jax.Array, reach: int) -> jax.Array:
+    found = jnp.frexp(size)[1].astype(jnp.int32)
+    return jnp.where((size > 0) & (jnp.abs(found) > reach), found, 0)
+
+
+def _power_of_two(power: jax.Array, dtype: jnp.dtype) -> jax.Array:
+    return jnp.ldexp(jnp.ones((), dtype), power)
