@@ -29,9 +29,9 @@ class FitInfo(NamedTuple):
 
     status: jax.Array  # int32 [], a Status
     num_iters: jax.Array  # int32 [], iterations done; 0 for a closed form
-    objective: jax.Array  # [t], value after each iteration, NaN where none was done
+    objective: jax.Array  # [t], value at the parameters that step t starts from, the first at init; NaN without a step
     rank: jax.Array  # int32 [], numerical rank found; -1 where the question does not arise
-    jitter: jax.Array  # [], ridge or floor that was really used; 0 when none
+    jitter: jax.Array  # [], ridge or floor really added, in the units of the matrix it was added to; 0 when none
     num_replaced: jax.Array  # int32 [], components re-seeded or atoms replaced
 
 
@@ -62,6 +62,11 @@ def worst(*statuses: Any) -> jax.Array:
     return jnp.stack([jnp.asarray(s, jnp.int32) for s in statuses]).max()
 
 
+def or_non_finite(status: Any, inputs: Any) -> jax.Array:
+    """`status`, or NON_FINITE where `inputs` hold NaN or infinity: no other status means anything then."""
+    return jnp.where(all_finite(inputs), jnp.asarray(status, jnp.int32), int(Status.NON_FINITE))
+
+
 def all_finite(tree: Any) -> jax.Array:
     """True when every floating leaf of `tree` is finite."""
     leaves = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)]
@@ -71,23 +76,27 @@ def all_finite(tree: Any) -> jax.Array:
 _REMEDIES = {
     Status.NON_FINITE: (
         "a value became NaN or infinite",
-        "check the data for NaN and extreme scales (jaxface.core.checks.finite), or work in float64",
+        "check the data for NaN (jaxface.core.checks.finite) and for values whose squares are too large, or work in "
+        "float64",
     ),
     Status.NOT_PSD: (
-        "a covariance that must be positive definite is not",
-        "raise the relative ridge or floor, reduce the dimension by PCA, or work in float64",
+        "a covariance or Gram matrix that must be positive definite is not, to rounding",
+        "add samples or reduce the dimension, raise the ridge or floor if this fit takes one, or work in float64",
     ),
     Status.RANK_DEFICIENT: (
         "the samples have a lower rank than the method needs, often because of duplicates or too few samples",
-        "remove duplicates, use the float64 rank-revealing route, or reduce the dimension",
+        "remove duplicates, add samples or reduce the dimension, give a ridge if this fit takes one, or work in "
+        "float64",
     ),
     Status.UNIDENTIFIED: (
-        "the data do not determine the parameters, for example when nobody has two images",
-        "add people with two or more images, or a prior with a weight above 0",
+        "the data do not determine the parameters, as when nobody has two images, or when every member of a committee "
+        "calls the truth impossible",
+        "add people with two or more images, or data that every parameter has a part in, or a prior if this fit takes "
+        "one",
     ),
     Status.EMPTY_COMPONENT: (
         "a component or cluster ended without samples",
-        "ask for fewer components, or try another key",
+        "ask for fewer components, add samples, or start elsewhere",
     ),
 }
 
@@ -100,7 +109,8 @@ def raise_if_failed(info: FitInfo, what: str = "fit") -> None:
         return
     code = Status(int(status.flat[failed[0]]))
     cause, remedy = _REMEDIES[code]
-    where = "" if status.size == 1 else f" for {failed.size} of {status.size} members (first: {failed[0]})"
+    first = ", ".join(str(place) for place in np.unravel_index(failed[0], status.shape))
+    where = "" if status.size == 1 else f" for {failed.size} of {status.size} members (first: {first})"
     iters = np.atleast_1d(np.asarray(info.num_iters)).flat[failed[0]]
     after = f" after {iters} iterations" if iters else ""
     raise FitError(f"{what} ended in {code.name}{where}{after}: {cause}. Remedy: {remedy}.", code)

@@ -35,3 +35,22 @@ def test_worst_and_finite():
     assert int(fitinfo.worst(Status.OK, jnp.asarray(4), Status.MAX_ITERS)) == 4
     assert bool(fitinfo.all_finite({"a": jnp.ones(2), "b": jnp.arange(3)}))
     assert not bool(fitinfo.all_finite({"a": jnp.array([1.0, np.nan])}))
+
+
+def test_nan_in_the_inputs_outranks_every_other_status():
+    for status in Status:
+        assert int(fitinfo.or_non_finite(status, {"x": jnp.ones(2), "labels": jnp.arange(3)})) == status
+        assert int(fitinfo.or_non_finite(status, (jnp.array([1.0, np.inf]),))) == Status.NON_FINITE
+
+
+def test_a_failure_in_a_batch_of_two_axes_is_named_by_both():
+    batch = info(jnp.array([[0, 0], [0, 3]]), 2)._replace(num_iters=jnp.full((2, 2), 2))
+    with pytest.raises(FitError, match=r"NOT_PSD for 1 of 4 members \(first: 1, 1\) after 2 iterations"):
+        fitinfo.raise_if_failed(batch)
+
+
+def test_no_remedy_names_a_function():
+    """A report does not say which fit made it, and not every fit has the routes of another."""
+    for cause, remedy in fitinfo._REMEDIES.values():
+        assert "fit_" not in cause + remedy
+        assert "route" not in remedy
