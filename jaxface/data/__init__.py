@@ -14,7 +14,7 @@
                                                                            rendered_faces, face_tracks
     rendering   a face drawn from numbers                                  render, landmarks
     stream      data larger than memory in batches of one size             batches, grain_batches
-    npz         one array of an archive, mapped into memory                mapped
+    npz         arrays of an archive, whole within a limit or mapped       read, mapped
     paths       natural order of names; nothing outside the data root      inside
 
 Images are float32 `[n, h, w]` (or `[n, h, w, 3]`) in [0, 1]; a person is a dense int32 id with a name. Points are

@@ -5,11 +5,11 @@
     files     [n]     strings, optional: where each row comes from
 
 Write one with `save`, or from anywhere with `numpy.savez(path, features=..., labels=...)`. Object arrays are
-refused: they are pickles, and loading a pickle runs whatever is in it.
+refused: they are pickles, and loading a pickle runs whatever is in it. So are, before they are unpacked, archives that
+unpack to more than `max_bytes` (2 GiB) and four times their size.
 """
 
 import dataclasses
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jaxface.core import checks
-from jaxface.data import groups, paths
+from jaxface.data import groups, npz, paths
 from jaxface.data.labelled import Name, check_files
 
 
@@ -43,17 +43,22 @@ def from_arrays(
 ) -> Embeddings:
     """Checks features `[n, d]` and labels `[n]`; `source` is what an error message calls them."""
     features = np.asarray(features)
-    if features.dtype.kind != "f" or features.ndim != 2 or 0 in features.shape:
+    if features.dtype.kind != "f" or features.itemsize > 8 or features.ndim != 2 or 0 in features.shape:
         raise ValueError(
             f"features of {source} must be floating point [n, d] with at least one row and column; "
-            f"got dtype {features.dtype} and shape {features.shape}."
+            f"got dtype {features.dtype} and shape {features.shape}. Convert them to float32 or float64."
         )
+    features = npz.native(features)
     checks.finite(**{f"features of {source}": features})
+    if np.ndim(labels) == 1 and len(labels) != len(features):
+        raise ValueError(
+            f"labels of {source} must name the person of each of the {len(features)} rows; got {len(labels)} labels."
+        )
     try:
         rows, ids, names = groups.dense(labels)
     except ValueError as error:
         raise ValueError(f"labels of {source}: {error}") from error
-    if not len(labels) == len(rows) == len(features):
+    if len(rows) != len(features):
         raise ValueError(
             f"labels of {source} must name the person of each of the {len(features)} rows; got {len(labels)} labels, "
             f"{len(labels) - len(rows)} of them None or -1."
@@ -70,17 +75,19 @@ def from_arrays(
     return Embeddings(features=features, ids=ids, names=names, files=tuple(str(file) for file in files))
 
 
-def load(path: str | Path, *, min_people: int = 2) -> Embeddings:
-    """Reads and checks an `.npz` file; every error names it."""
+def load(path: str | Path, *, min_people: int = 2, max_bytes: int = npz.MAX_BYTES) -> Embeddings:
+    """Reads and checks an `.npz` file; every error names it.
+
+    max_bytes: a file that unpacks to more, and to more than four times its size, is refused before it is unpacked.
+    """
     path = paths.existing_file(path, "Embeddings")
-    arrays = _arrays(path)
-    for name in ("features", "labels"):
-        if name not in arrays:
-            found = ", ".join(sorted(arrays)) or "nothing"
-            raise ValueError(f"{path} must hold {name!r}; it holds {found}. See jaxface.data.embeddings.")
+    arrays = npz.read(path, ("features", "labels"), optional=("files",), max_bytes=max_bytes)
     files = arrays.get("files", np.empty(0, str))
     if files.dtype.kind != "U" or files.ndim != 1:
-        raise ValueError(f"files of {path} must be strings [n]; got dtype {files.dtype} and shape {files.shape}.")
+        raise ValueError(
+            f"files of {path} must be strings [n]; got dtype {files.dtype} and shape {files.shape}. "
+            "Save them with numpy.asarray(files, str), or leave them out."
+        )
     return from_arrays(
         arrays["features"], arrays["labels"], files=files.tolist(), min_people=min_people, source=str(path)
     )
@@ -97,19 +104,3 @@ def save(path: str | Path, features: Any, labels: Any, *, files: Sequence[str] =
         arrays["files"] = np.asarray(data.files)
     with paths.replacing(path) as temporary, temporary.open("wb") as stream:
         np.savez(stream, allow_pickle=False, **arrays)
-
-
-def _arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an archive; damaged files and pickles are errors that name it."""
-    if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path} is not an .npz archive. Write it with numpy.savez or jaxface.data.embeddings.save.")
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except Exception as error:  # zip, zlib and header readers each raise their own kind
-        if "allow_pickle" in str(error):
-            raise ValueError(
-                f"{path} holds an object array, which is a pickle and is not loaded. "
-                "Save features as floats and labels as strings or integers."
-            ) from error
-        raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error

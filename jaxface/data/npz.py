@@ -1,54 +1,195 @@
-"""Rows of an array inside an `.npz` archive without reading the rest of it.
+"""Arrays of `.npz` archives: read whole within a limit, or mapped into memory without reading the rest.
 
-An archive written by `numpy.savez` stores its members uncompressed, so each is a `.npy` file at some offset, which
-can be mapped into memory.
+    read      some arrays of an archive, packed or not; their sizes are checked before anything is unpacked
+    mapped    one array of an archive that `numpy.savez` wrote: it stores its members uncompressed, so each is a
+              `.npy` file at some offset, which can be mapped into memory
+    native    an array in the byte order of this machine
+
+A directory and a header may lie. What they say is compared with each other, and no more is read than they say. Object
+arrays are refused: they are pickles, and loading a pickle runs whatever is in it.
 """
 
+import contextlib
+import io
+import math
 import struct
 import zipfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, NamedTuple
 
 import numpy as np
+
+from jaxface.core import checks
+
+MAX_BYTES = 2**31  # a million vectors of 512 float32; 18 MB of zeros can unpack to 5 GB
 
 # Signature, versions, times and sizes (skipped), length of the name, length of the extra field.
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _SIGNATURE = b"PK\x03\x04"
+_LONGEST_HEADER = 1 << 14  # numpy refuses headers above 10,000 characters
+_USUAL_RATIO = 4  # numbers from a network shrink by a tenth or so when they are packed
+_STEP = 1 << 20  # bytes unpacked at once
+_ENCRYPTED = 1  # bit of the flags of a member
+_WRITE_IT = "Write it with numpy.savez or jaxface.data.embeddings.save."
+
+
+class _Header(NamedTuple):
+    """What the `.npy` header of a member says."""
+
+    shape: tuple[int, ...]
+    order: Literal["C", "F"]
+    dtype: np.dtype
+    length: int  # bytes before the data
+
+    @property
+    def num_bytes(self) -> int:
+        return self.dtype.itemsize * math.prod(self.shape)
+
+
+def read(
+    path: Path, wanted: Sequence[str], *, optional: Sequence[str] = (), max_bytes: int = MAX_BYTES
+) -> dict[str, np.ndarray]:
+    """The arrays `wanted`, and those of `optional` that are there, in native byte order; other members stay packed.
+
+    max_bytes: arrays that need more memory, and more than four times the size of the file, are refused before they
+        are unpacked. A file that is large itself is no surprise.
+    """
+    checks.at_least("max_bytes", max_bytes, 1)
+    members = _members(path)
+    for name in wanted:
+        _check_present(path, name, members)
+    chosen = {name: members[name] for name in (*wanted, *optional) if name in members}
+    headers = {name: _packed_header(path, name, member) for name, member in chosen.items()}
+    needed = sum(max(header.num_bytes, math.prod(header.shape)) for header in headers.values())
+    size = path.stat().st_size
+    if needed > max(max_bytes, _USUAL_RATIO * size):
+        raise ValueError(
+            f"{path}, a file of {size:,} bytes, unpacks to {needed:,} bytes ({', '.join(chosen)}); the limit is "
+            f"{max_bytes:,}. Raise max_bytes if you trust the file and have the memory, or save it uncompressed with "
+            "numpy.savez and read it in parts with jaxface.data.stream.from_npz."
+        )
+    return {name: _unpacked(path, name, member, headers[name]) for name, member in chosen.items()}
 
 
 def mapped(path: Path, name: str) -> np.ndarray:
-    """The array `name` of an archive as a read-only memory map; it must be stored uncompressed."""
-    member = _member(path, name)
-    try:
-        with path.open("rb") as stream:
-            start = _member_start(stream, member)
-            shape, order, dtype = _array_header(stream)
-            offset = stream.tell()
-    except (struct.error, ValueError, OSError) as error:
-        raise ValueError(f"{path} is damaged: {name!r} has no readable header: {error}") from error
-    if dtype.hasobject:
-        raise ValueError(f"{name!r} of {path} is an object array, which is a pickle and is not loaded.")
-    size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-    if size == 0:
-        raise ValueError(f"{name!r} of {path} must hold at least one value; got shape {shape}.")
-    if offset - start + size != member.file_size or offset + size > path.stat().st_size:
-        raise ValueError(f"{path} is damaged: {name!r} of shape {shape} needs {size} bytes, not what it has.")
-    return np.memmap(path, dtype, "r", offset, shape, order)
+    """The array `name` of an archive as a read-only memory map, as stored; it must be uncompressed.
 
-
-def _member(path: Path, name: str) -> zipfile.ZipInfo:
-    if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path} is not an .npz archive. Write it with numpy.savez or jaxface.data.embeddings.save.")
-    with zipfile.ZipFile(path) as archive:
-        members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-    if name not in members:
-        raise ValueError(f"{path} must hold {name!r}; it holds {', '.join(sorted(members)) or 'nothing'}.")
-    if members[name].compress_type != zipfile.ZIP_STORED:
+    Its checksum is not compared: that would read all of it.
+    """
+    members = _members(path)
+    _check_present(path, name, members)
+    member = members[name]
+    if member.compress_type != zipfile.ZIP_STORED:
         raise ValueError(
             f"{name!r} of {path} is compressed, so it cannot be read in parts. "
             "Write it with numpy.savez or jaxface.data.embeddings.save, not numpy.savez_compressed."
         )
-    return members[name]
+    with _naming(path, name), path.open("rb") as stream:
+        start = _member_start(stream, member)
+        header = _header(stream.read(_LONGEST_HEADER))
+    _check_header(path, name, member, header)
+    if header.num_bytes == 0:
+        raise ValueError(f"{name!r} of {path} must hold at least one value; got shape {header.shape}.")
+    if start + header.length + header.num_bytes > path.stat().st_size:
+        raise ValueError(f"{path} is damaged: it ends within {name!r} of shape {header.shape}. {_WRITE_IT}")
+    return np.memmap(path, header.dtype, "r", start + header.length, header.shape, header.order)
+
+
+def native(array: np.ndarray) -> np.ndarray:
+    """The array in the byte order of this machine: JAX takes the bytes of another order for other numbers."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+@contextlib.contextmanager
+def _naming(path: Path, name: str = "") -> Iterator[None]:
+    """Errors that zip, zlib and header readers raise, each of their own kind, as one that names file and array."""
+    try:
+        yield
+    except Exception as error:
+        where = f"{name!r} has no readable data: " if name else ""
+        why = checks.printable(f"{type(error).__name__}: {error}")
+        raise ValueError(f"{path} is damaged: {where}{why}. Copy it again, or write it anew.") from error
+
+
+def _members(path: Path) -> dict[str, zipfile.ZipInfo]:
+    """The arrays of an archive by name: its members ending in `.npy`, without that."""
+    with _naming(path):
+        if not zipfile.is_zipfile(path):
+            members = None
+        else:
+            with zipfile.ZipFile(path) as archive:
+                members = archive.infolist()
+    if members is None:
+        raise ValueError(f"{path} is not an .npz archive. {_WRITE_IT}")
+    arrays = [member for member in members if member.filename.endswith(".npy")]
+    found = {member.filename.removesuffix(".npy"): member for member in arrays}
+    if len(found) < len(arrays):
+        names = [member.filename for member in arrays]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{path} holds two members {twice!r}, so its data are in doubt. {_WRITE_IT}")
+    return found
+
+
+def _check_present(path: Path, name: str, members: dict[str, zipfile.ZipInfo]) -> None:
+    if name not in members:
+        listed = ", ".join(checks.printable(each) for each in sorted(members)[:20]) or "no arrays"
+        near = checks.did_you_mean(name, members)
+        raise ValueError(f"{path} must hold {name!r}; it holds {listed}.{near} See jaxface.data.embeddings.")
+    if members[name].flag_bits & _ENCRYPTED:
+        raise ValueError(f"{name!r} of {path} is encrypted. {_WRITE_IT}")
+    if members[name].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{name!r} of {path} is packed in a way that numpy does not write. {_WRITE_IT}")
+
+
+def _packed_header(path: Path, name: str, member: zipfile.ZipInfo) -> _Header:
+    with _naming(path, name), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+        header = _header(stream.read(_LONGEST_HEADER))
+    _check_header(path, name, member, header)
+    return header
+
+
+def _header(start: bytes) -> _Header:
+    """The header at the start of a `.npy` file."""
+    stream = io.BytesIO(start)
+    version = np.lib.format.read_magic(stream)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"its format version {version} is unknown")
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran_order, dtype = read_header(stream)
+    if min(shape, default=0) < 0:
+        raise ValueError(f"its shape {shape} is negative")
+    return _Header(shape, "F" if fortran_order else "C", dtype, stream.tell())
+
+
+def _check_header(path: Path, name: str, member: zipfile.ZipInfo, header: _Header) -> None:
+    if header.dtype.hasobject:
+        raise ValueError(
+            f"{name!r} of {path} is an object array, which is a pickle and is not loaded. "
+            "Save features as floats and labels as strings or integers."
+        )
+    if header.length + header.num_bytes != member.file_size:
+        raise ValueError(
+            f"{path} is damaged: {name!r} of shape {header.shape} needs {header.num_bytes} bytes, not what it has. "
+            f"{_WRITE_IT}"
+        )
+
+
+def _unpacked(path: Path, name: str, member: zipfile.ZipInfo, header: _Header) -> np.ndarray:
+    """The values of a member, read in steps and no further than its header says; its checksum is compared."""
+    values = np.empty(header.num_bytes, np.uint8)
+    with _naming(path, name), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+        stream.read(header.length)
+        for start in range(0, values.size, _STEP):
+            size = min(_STEP, values.size - start)
+            part = stream.read(size)
+            if len(part) < size:
+                raise ValueError("it ends too early")
+            values[start : start + size] = np.frombuffer(part, np.uint8)
+        stream.read(1)  # at the end the checksum is compared
+        if values.size == 0:
+            return native(np.zeros(header.shape, header.dtype))
+        return native(values.view(header.dtype).reshape(header.shape, order=header.order))
 
 
 def _member_start(stream: BinaryIO, member: zipfile.ZipInfo) -> int:
@@ -58,13 +199,3 @@ def _member_start(stream: BinaryIO, member: zipfile.ZipInfo) -> int:
     if signature != _SIGNATURE:
         raise ValueError("its local header is missing")
     return stream.seek(name_length + extra_length, 1)
-
-
-def _array_header(stream: BinaryIO) -> tuple[tuple[int, ...], Literal["C", "F"], np.dtype]:
-    """Shape, order and dtype from the header of a `.npy` file."""
-    version = np.lib.format.read_magic(stream)
-    if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"its format version {version} is unknown")
-    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran_order, dtype = read_header(stream)
-    return shape, "F" if fortran_order else "C", dtype

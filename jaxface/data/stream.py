@@ -42,25 +42,47 @@ class Batch(NamedTuple):
 
 
 def from_array(features: Any, labels: Any = None) -> Source:
-    """Rows of an array (or memory map) `[n, ...]`; labels `[n]` of any kind, -1 or None where unknown."""
+    """Rows of an array (or memory map) `[n, ...]`; labels `[n]` of any kind, -1 or None where unknown.
+
+    Batches have native byte order, and float32 where the array is float16.
+    """
     features = features if isinstance(features, np.ndarray) else np.asarray(features)
     if features.ndim < 2 or len(features) == 0:
         raise ValueError(f"features must have shape [n, ...] with n > 0; got shape {features.shape}.")
+    if features.dtype.kind not in "biuf" or features.itemsize > 8:
+        raise ValueError(
+            f"features must be numbers of at most 64 bits; got dtype {features.dtype}. Convert them to float32."
+        )
+    dtype = np.dtype(np.float32) if features.dtype.kind == "f" and features.itemsize == 2 else features.dtype
+    dtype = dtype.newbyteorder("=")
     ids, names = _ids(labels, len(features))
-    return Source(len(features), features.__getitem__, features.shape[1:], features.dtype, ids, names)
+
+    def read(index: np.ndarray) -> np.ndarray:
+        return features[index].astype(dtype, copy=False)
+
+    return Source(len(features), read, features.shape[1:], dtype, ids, names)
 
 
 def from_npz(path: str | Path, *, features: str = "features", labels: str | None = "labels") -> Source:
     """Rows of an uncompressed `.npz` (see `embeddings`); labels are read at once, features as they are needed.
 
-    A batch with NaN or infinite features is an error that names the file.
+    A batch with NaN or infinite features is an error that names the file. The file's checksum is not compared, for
+    that would read all of it.
     """
     path = paths.existing_file(path, "Embeddings")
     rows = npz.mapped(path, features)
-    source = from_array(rows, None if labels is None else np.array(npz.mapped(path, labels)))
+    if rows.dtype.kind != "f" or rows.ndim < 2:
+        raise ValueError(
+            f"{features!r} of {path} must be floating point [n, ...]; got dtype {rows.dtype} and shape {rows.shape}. "
+            "Save them as float32 or float64."
+        )
+    try:
+        source = from_array(rows, None if labels is None else npz.native(np.array(npz.mapped(path, labels))))
+    except ValueError as error:
+        raise error if str(path) in str(error) else ValueError(f"{path}: {error}") from error
 
     def read(index: np.ndarray) -> np.ndarray:
-        values = rows[index]
+        values = source.read(index)
         checks.finite(**{f"{features} of {path}, in rows {index.min()} to {index.max()},": values})
         return np.asarray(values)
 

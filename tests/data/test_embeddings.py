@@ -58,7 +58,7 @@ def test_nan_is_counted_and_located(tmp_path, table):
     [
         (
             ["a", "b"],
-            r"labels of .*x\.npz must name the person of each of the 5 rows; got 2 labels, 0 of them",
+            r"labels of .*x\.npz must name the person of each of the 5 rows; got 2 labels\.",
         ),
         ([1, 2, -1, 1, 2], "got 5 labels, 1 of them None or -1"),
         (["a"] * 5, "must name at least 2 people; all 5 rows show 'a'"),
@@ -90,7 +90,7 @@ def test_one_person_is_enough_when_asked_for(tmp_path, table):
 
 def test_pickles_are_refused(tmp_path, table):
     path = write(tmp_path / "x.npz", features=table[0], labels=np.array(table[1], object))
-    with pytest.raises(ValueError, match=r"x\.npz holds an object array, which is a pickle and is not loaded"):
+    with pytest.raises(ValueError, match=r"'labels' of .*x\.npz is an object array, which is a pickle and is not"):
         embeddings.load(path)
 
 
@@ -113,7 +113,7 @@ def test_damaged_archives(tmp_path, table):
     with pytest.raises(ValueError, match=r"x\.npz is not an \.npz archive"):
         embeddings.load(path)
     path.write_bytes(whole[:140] + bytes(10) + whole[150:])
-    with pytest.raises(ValueError, match=r"x\.npz is damaged"):
+    with pytest.raises(ValueError, match=r"x\.npz is damaged: 'features' has no readable data: BadZipFile: Bad CRC-32"):
         embeddings.load(path)
     with pytest.raises(FileNotFoundError, match="Embeddings must be a file"):
         embeddings.load(tmp_path / "none.npz")

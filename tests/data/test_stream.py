@@ -1,6 +1,7 @@
 import json
 import tracemalloc
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -87,6 +88,25 @@ def test_an_archive_is_read_in_parts(tmp_path, table, order):
     expected = list(stream.batches(stream.from_array(features, labels), batch_size=4))
     assert all(equal(*both) for both in zip(stream.batches(source, batch_size=4), expected, strict=True))
     assert (stream.from_npz(tmp_path / "x.npz", labels=None).ids == -1).all()
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">f8", ">f2", "<f2", "<f4"])
+def test_batches_have_the_byte_order_of_this_machine(tmp_path, rng, dtype):
+    """JAX takes big-endian bytes for other numbers; float16 is too narrow to compute with."""
+    x = rng.normal(size=(7, 3)).astype(dtype)
+    np.savez(tmp_path / "x.npz", features=np.asfortranarray(x), labels=np.arange(7).astype(">i8"))
+    expected = x.astype(float)
+    for source in (stream.from_npz(tmp_path / "x.npz"), stream.from_array(x, np.arange(7).astype(">i8"))):
+        assert source.dtype.isnative
+        assert source.dtype == (np.float64 if "8" in dtype else np.float32)
+        for batch in stream.batches(source, batch_size=4):
+            assert batch.features.dtype == source.dtype
+            np.testing.assert_array_equal(batch.features[batch.valid], expected[batch.ids[batch.valid]])
+            np.testing.assert_array_equal(jnp.asarray(batch.features) + 0.0, batch.features)
+    assert stream.from_array(np.zeros((2, 3), np.uint8)).dtype == np.uint8
+    for other in (np.zeros((2, 3), complex), np.zeros((2, 3), "U3"), np.zeros((2, 3), object)):
+        with pytest.raises(ValueError, match="features must be numbers of at most 64 bits; got dtype"):
+            stream.from_array(other)
 
 
 def test_saved_embeddings_are_read_in_parts(tmp_path, rng):
@@ -190,6 +210,12 @@ def test_errors_of_archives(tmp_path, table):
     np.savez(path, features=features)
     with pytest.raises(ValueError, match=r"features of .*x\.npz, in rows 4 to 7, must be finite; 1 of 12 values"):
         list(stream.batches(stream.from_npz(path, labels=None), batch_size=4))
+    np.savez(path, features=np.zeros((3, 2), int))
+    with pytest.raises(ValueError, match=r"'features' of .*x\.npz must be floating point .* got dtype int64"):
+        stream.from_npz(path, labels=None)
+    np.savez(path, features=np.zeros((3, 2)), labels=np.arange(2))
+    with pytest.raises(ValueError, match=r"x\.npz: labels must name the person of each of the 3 rows; got 2"):
+        stream.from_npz(path)
     path.write_bytes(b"not a zip")
     with pytest.raises(ValueError, match=r"x\.npz is not an \.npz archive"):
         stream.from_npz(path)
