@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments import inputs, trials
+from experiments import fields, inputs, trials
 from experiments.committees import analysis, methods, report, splits
 from experiments.committees.methods import METHODS
 from experiments.publish import publish
@@ -25,7 +25,8 @@ from jaxface.runtime.workdir import Workdir
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """One stage for each number of training images, then the report."""
-    checks.one_of("config.posterior", config.posterior, POSTERIORS)
+    check(config)
+    check_analysis(config)
     workdir.uses(data=inputs.path_of(config.data))
     faces = inputs.load_faces(config.data)
     x = inputs.encode(jnp.asarray(faces.images, inputs.working_dtype()), config.image_steps)
@@ -54,6 +55,28 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         for num_train, each in arrays.items()
         for r, rule in enumerate(RULES)
     }
+
+
+def check(config: ConfigDict, *, section: str = "") -> None:
+    """Refuses fields with values that no committee can have; the tour has some of them."""
+    fields.words(config, "posterior", POSTERIORS, section=section)
+    fields.counts(config, "num_train", "max_images", minimum=2, section=section)
+    fields.counts(config, "num_held_out", "num_splits", "num_members", "block_size", section=section)
+    fields.shares(config, "pca_widths", "random_part", "people_part", "images_part", above_zero=True, section=section)
+    fields.shares(config, "fixed_part", section=section)
+    fields.not_negative(config, "floor", "bag_ridge", section=section)
+    fields.positive(config, "ridges", section=section)
+
+
+def check_analysis(config: ConfigDict) -> None:
+    """Refuses fields of the analysis of sizes and choices."""
+    fields.counts(config, "num_candidates", "choices")
+    fields.shares(config, "candidate_part", above_zero=True)
+    fields.shares(config, "size_parts")
+    checks.at_most("config.choices", max(config.choices), config.num_candidates, "config.num_candidates")
+    for k, pair in enumerate(config.size_parts):
+        if len(pair) != 2:
+            raise ValueError(f"config.size_parts[{k}] must be a pair of parts (M0, M1); got {pair}.")
 
 
 def of_size(config: ConfigDict, x: jax.Array, ids: np.ndarray, num_train: int) -> dict[str, np.ndarray]:

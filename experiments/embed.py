@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from ml_collections import ConfigDict
 
+from experiments import fields
 from experiments.publish import publish
-from jaxface.core import checks
 from jaxface.data import Listing, folders, images
 from jaxface.reports import figures
 from jaxface.reports.html import Picture, Section
@@ -40,7 +40,8 @@ class Networks(NamedTuple):
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Embeds every photo that shows a face, and lists those that do not."""
-    checks.between("config.min_score", config.min_score, 0.0, 1.0)
+    fields.shares(config, "min_score")
+    fields.counts(config, "max_side")
     if config.data.root is None:
         raise ValueError("--config.data.root is missing: name a folder that holds one folder of photos a person.")
     workdir.uses(data=config.data.root)

@@ -15,12 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments import inputs, trials
+from experiments import fields, inputs, trials
 from experiments.publish import publish
 from experiments.verification import transfer, transfer_report
 from experiments.verification.transfer import MEASURES, METHODS, Split
 from jaxface import joint_bayes
-from jaxface.core import checks
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.data import pairs
 from jaxface.joint_bayes.model import FreeJointBayes, JointBayes
@@ -53,8 +52,10 @@ LOSSES = {"cllr": cllr, "pairwise_logistic": pairwise_logistic}
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Fine-tunes the model of every split, and compares before and after on people never seen."""
-    checks.one_of("config.start", config.start, METHODS)
-    checks.one_of("config.loss", config.loss, LOSSES)
+    transfer.check(config)
+    fields.words(config, "start", METHODS)
+    fields.words(config, "loss", LOSSES)
+    fields.counts(config, "rank", "num_segments", "steps_in_segment")
     workdir.uses(data=inputs.path_of(config.data), target=inputs.path_of(config.target))
     source, target = transfer.domains(config)
 

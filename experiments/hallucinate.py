@@ -11,11 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments import inputs
+from experiments import fields, inputs
 from experiments.hallucination import faces, matching, methods, report, streaming
 from experiments.hallucination.faces import Faces, Fold
 from experiments.hallucination.matching import ORIGINAL
-from experiments.hallucination.methods import METHODS
 from experiments.hallucination.report import Found
 from experiments.publish import publish
 from jaxface import sparse
@@ -26,8 +25,7 @@ from jaxface.runtime.workdir import Workdir
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """A stage for each fold and method, one for the verification of each fold, then the report."""
-    for name in config.methods:
-        checks.one_of("config.methods", name, METHODS)
+    check(config)
     workdir.uses(data=inputs.path_of(config.data))
     loaded = inputs.load_faces(config.data)
     data = faces.select(config, loaded)
@@ -68,6 +66,18 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         }
         for name, values in found.psnr.items()
     } | {ORIGINAL: {"vr": float(results[ORIGINAL].rate.estimate), "eer": float(results[ORIGINAL].eer.estimate)}}
+
+
+def check(config: ConfigDict) -> None:
+    """Refuses fields with values that nothing can be made with."""
+    methods.check(config)
+    fields.counts(config, "max_images", "num_folds", "kcfa.min_images", "kcfa.num_bins", minimum=2)
+    fields.counts(config, "num_tests", "num_resamples", "num_shown", "kcfa.num_resamples")
+    checks.at_most("config.num_tests", config.num_tests, config.num_folds, "config.num_folds")
+    fields.shares(config, "tuning_part", above_zero=True)
+    fields.positive(config, "mask_ridge", "kcfa.ridge")
+    sizes = ("num_atoms", "sparsity", "batch_size", "batches_a_segment", "num_first", "first_iters", "num_iters")
+    fields.counts(config, *sizes, section="streaming")
 
 
 def other_masks(config: ConfigDict, data: Faces, fold: Fold) -> dict[str, np.ndarray]:

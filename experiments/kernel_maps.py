@@ -9,7 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 from ml_collections import ConfigDict
 
-from experiments import inputs
+from experiments import fields, inputs
 from experiments.feature_maps import cost, estimates, inverse, learning, report, ridge
 from experiments.publish import publish
 from jaxface.runtime import launch
@@ -18,6 +18,7 @@ from jaxface.runtime.workdir import Workdir
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Five stages, each for itself, then the report."""
+    check(config)
     workdir.uses(data=inputs.path_of(config.data))
     faces = inputs.load_faces(config.data)
     images = jnp.asarray(faces.images, inputs.working_dtype())
@@ -39,6 +40,19 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         credits=(faces.credit,),
     )
     return report.results(config, found)
+
+
+def check(config: ConfigDict) -> None:
+    """Refuses fields with values that no map can have."""
+    fields.counts(config, "num_images", "num_draws", "sizes", "small_dim", section="estimates")
+    fields.counts(config, "dims", "expansion", "num_vectors", "repeats", section="cost")
+    fields.counts(config, "num_images", "expansions", section="inverse")
+    fields.positive(config, "ratios", "shown", section="inverse")
+    fields.counts(config, "num_splits", "num_train", "num_held_out", "sizes", section="ridge")
+    fields.positive(config, "bandwidths", "ridges", section="ridge")
+    fields.shares(config, "quantile", above_zero=True, section="ridge")
+    fields.counts(config, "num_draws", "sizes", "num_iters", section="learning")
+    fields.positive(config, "learning_rate", section="learning")
 
 
 if __name__ == "__main__":

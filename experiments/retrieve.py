@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments import inputs
+from experiments import fields, inputs
 from experiments.publish import publish
-from experiments.weak import draws
+from experiments.weak import draws, methods
 from experiments.weak.draws import Draws, Problem
 from experiments.weak.methods import METHODS, Setting
 from jaxface.cluster import neighbors
@@ -36,12 +36,13 @@ SCALINGS = ("plain", "balanced", "rooted and balanced")
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """One stage for each scaling of the two kinds of features, then the report."""
+    methods.check(config)
+    fields.words(config, "scalings", SCALINGS)
+    fields.counts(config, "per_class", "k", "num_splits", "num_draws")
+    fields.counts(config, "group_size", minimum=2)
+    fields.shares(config, "curve_widths", above_zero=True)
     if config.data.root is None:
         raise ValueError("--config.data.root is missing: name a folder of colour photographs, one folder a class.")
-    for scaling in config.scalings:
-        checks.one_of("config.scalings", scaling, SCALINGS)
-    for name in config.methods:
-        checks.one_of("config.methods", name, METHODS)
     workdir.uses(data=inputs.path_of(config.data))
     photographs = inputs.load_faces(config.data)
     fewest = int(np.bincount(photographs.ids).min())

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments import inputs
+from experiments import fields, inputs
 from experiments.publish import publish
 from experiments.verification import verifier
 from experiments.verification.verifier import Verifier
@@ -42,7 +42,8 @@ _SHOWN = 6
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Verifies the pairs of a file, or identifies probes among enrolled people."""
-    checks.one_of("config.task", config.task, ("verify", "identify"))
+    fields.words(config, "task", ("verify", "identify"))
+    checks.between("config.prior", config.prior, 0.0, 1.0, closed_low=False, closed_high=False)
     if config.model is None:
         raise ValueError("--config.model is missing: name a verifier, e.g. runs/verify/params/verifier.safetensors.")
     workdir.uses(

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments import trials
+from experiments import fields, trials
 from experiments.publish import publish
 from experiments.super_vectors import codes, cross_view, recognize, report, sets
 from experiments.super_vectors.codes import METHODS, SUPER
@@ -25,6 +25,8 @@ from jaxface.runtime.workdir import Workdir
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """One stage for each split and number of training images, and one for retrieval across views."""
+    sets.check(config)
+    fields.counts(config, "components", "latent_dims")
     workdir.uses(data=sets.path_of(config))
     given = sets.load(config)
     arrays = {}

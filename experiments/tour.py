@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments import inputs
+from experiments import committee, fields, inputs
+from experiments.hallucination import methods as methods_of_hallucination
 from experiments.publish import publish
 from experiments.sections import (
     clusters,
@@ -23,6 +24,9 @@ from experiments.sections import (
     subspaces,
     super_vectors,
 )
+from experiments.super_vectors import sets
+from experiments.verification import transfer
+from experiments.weak import methods as methods_of_groups
 from jaxface.reports.tables import Table
 from jaxface.runtime import launch, log
 from jaxface.runtime.workdir import Workdir
@@ -42,6 +46,7 @@ SECTIONS = {
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Runs every section as a stage of its own and writes the report."""
+    check(config)
     workdir.uses(data=inputs.path_of(config.data))
     faces = inputs.load_faces(config.data)
     parts = {}
@@ -65,6 +70,30 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         credits=(faces.credit,),
     )
     return {name: part.results for name, part in parts.items()}
+
+
+def check(config: ConfigDict) -> None:
+    """Refuses fields of all sections before the first of them runs."""
+    fields.counts(config, "pixels.num_splits", "pixels.num_train", "subspaces.num_splits", "subspaces.num_resamples")
+    fields.counts(config, "subspaces.num_train", "subspaces.max_images", minimum=2)
+    fields.counts(config, "subspaces.components", "subspaces.pca_widths")
+    fields.positive(config, "subspaces.ridges")
+    fields.counts(config, "num_restarts", "num_iters", "num_components", section="clusters")
+    transfer.check(config, section="same_person")
+    methods_of_groups.check(config, section="groups")
+    fields.counts(config, "num_train", "group_sizes", minimum=2, section="groups")
+    fields.counts(config, "num_draws", section="groups")
+    committee.check(config, section="committees")
+    methods_of_hallucination.check(config, section="gallery")
+    fields.counts(config, "num_folds", minimum=2, section="gallery")
+    fields.counts(config, "max_images", "num_tests", section="gallery")
+    fields.shares(config, "tuning_part", above_zero=True, section="gallery")
+    sets.check(config, section="super_vectors")
+    fields.counts(
+        config, "size", "estimates.num_images", "estimates.num_draws", "estimates.sizes", section="feature_maps"
+    )
+    fields.counts(config, "inverse.num_images", "inverse.expansions", section="feature_maps")
+    fields.positive(config, "inverse.ratios", "inverse.shown", section="feature_maps")
 
 
 if __name__ == "__main__":

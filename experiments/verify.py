@@ -24,6 +24,7 @@ from jaxface.runtime.workdir import Workdir
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Measures every method over the splits, writes the report, and saves the model of the first split."""
+    transfer.check(config)
     workdir.uses(data=inputs.path_of(config.data), target=inputs.path_of(config.target))
     source, target = transfer.domains(config)
 

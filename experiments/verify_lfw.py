@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from ml_collections import ConfigDict
 
+from experiments import fields
 from experiments.publish import publish
 from experiments.verification import lfw_protocol
 from experiments.verification.lfw_protocol import Trial
@@ -30,6 +31,9 @@ _SHOWN = (0, 1, 2, 4, 8)  # and the fused score
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Encodes the images, scores every fold as a stage of its own, and reports."""
+    if config.view not in (1, 2):
+        raise ValueError(f"config.view must be 1 (to choose settings) or 2 (to report); got {config.view}.")
+    fields.counts(config, "num_components", "lda_components", "num_iters")
     if config.data.root is None:
         raise ValueError("--config.data.root is missing: name the folder that holds LFW's images and pairs.txt.")
     workdir.uses(data=config.data.root)

@@ -13,22 +13,19 @@ import jax
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments import inputs
+from experiments import fields, inputs
 from experiments.publish import publish
-from experiments.weak import clustering, draws, report, tracks
+from experiments.weak import clustering, draws, methods, report, tracks
 from experiments.weak.draws import Problem
 from experiments.weak.methods import METHODS
-from jaxface.core import checks, prng
+from jaxface.core import prng
 from jaxface.runtime import launch
 from jaxface.runtime.workdir import Workdir
 
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """One stage for each group size of images and of videos, then the report."""
-    checks.one_of("config.gallery", config.gallery, ("grouped", "all"))
-    for section, names in (("methods", config.methods), ("clustering.methods", config.clustering.methods)):
-        for name in names:
-            checks.one_of(f"config.{section}", name, METHODS)
+    check(config)
     workdir.uses(data=inputs.path_of(config.data))
     faces = inputs.load_faces(config.data)
     task = draws.problem(config, faces)
@@ -61,6 +58,22 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         for size, found in videos.items()
         for name in found
     }
+
+
+def check(config: ConfigDict) -> None:
+    """Refuses fields with values that nothing can be learnt with."""
+    fields.words(config, "gallery", ("grouped", "all"))
+    methods.check(config)
+    fields.counts(config, "num_train", "group_sizes", minimum=2)
+    fields.counts(config, "num_draws")
+    fields.words(config, "clustering.methods", METHODS)
+    fields.words(config, "clustering.starts", clustering.STARTS)
+    fields.counts(config, "num_draws", "num_restarts", "num_iters", section="clustering")
+    if config.videos.sizes:  # none: no videos
+        methods.check(config, section="videos")
+        fields.counts(config, "sizes", "num_people", "frames_per_run", minimum=2, section="videos")
+        fields.counts(config, "num_draws", "size", section="videos")
+        fields.positive(config, "movement", section="videos")
 
 
 def of_size(config: ConfigDict, task: Problem, size: int) -> dict[str, np.ndarray]:

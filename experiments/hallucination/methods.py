@@ -17,6 +17,7 @@ import numpy as np
 import optax
 from ml_collections import ConfigDict
 
+from experiments import fields
 from experiments.hallucination.faces import Fold
 from jaxface import features, sparse
 from jaxface.core import prng
@@ -138,6 +139,15 @@ METHODS: Mapping[str, Method] = {
     "network": Method("network on ridge", network),
 }
 PAPER = ("pca", "ksvd", "dw_ksvd", "fastfood_5x_dekernelized", "fastfood_5x", "fastfood_10x")  # in its order
+
+
+def check(config: ConfigDict, *, section: str = "") -> None:
+    """Refuses unknown methods, and settings that their fits do not take."""
+    fields.words(config, "methods", METHODS, section=section)
+    inner = config[section] if section else config
+    for name in inner.settings:
+        settings = select.arguments(inner.settings[name], METHODS[name].fit)
+        fields.not_negative(config, *(f"settings.{name}.{field}" for field in settings), section=section)
 
 
 def of_fold(config: ConfigDict, name: str, fold: Fold, mask: np.ndarray) -> dict[str, np.ndarray]:

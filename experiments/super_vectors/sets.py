@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments import inputs
+from experiments import fields, inputs
 from jaxface import data
 from jaxface.core import checks, prng
 from jaxface.core.fitinfo import raise_if_failed
@@ -48,6 +48,15 @@ class Descriptors(NamedTuple):
     x: jax.Array  # [i, s, r], of every image
     y: jax.Array  # [i, s, r]
     sample: Pair  # [u, r] each, those of training images that mixtures are fitted to
+
+
+def check(config: ConfigDict, *, section: str = "") -> None:
+    """Refuses fields with values that no vector can be made with; the tour has them too."""
+    fields.counts(config, "num_train", "num_splits", "num_axes", "num_descriptors", "num_components", section=section)
+    fields.counts(config, "latent_dim", "num_iters", "logistic.num_iters", "joint_bayes.num_iters", section=section)
+    fields.counts(config, "max_images", minimum=2, section=section)
+    fields.shares(config, "joint_bayes.weight", section=section)
+    fields.not_negative(config, "logistic.ridge", section=section)
 
 
 def path_of(config: ConfigDict) -> str | None:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments import inputs, trials
+from experiments import fields, inputs, trials
 from experiments.inputs import Vectors
 from experiments.verification import camera, verifier
 from experiments.verification.verifier import Verifier
@@ -72,6 +72,18 @@ class Fitted:
     models: Sequence[JointBayes]
     chosen: np.ndarray  # [2], w by log-likelihood and by Cllr
     held_out: np.ndarray  # [weights], log-likelihood of the calibration people
+
+
+def check(config: ConfigDict, *, section: str = "") -> None:
+    """Refuses fields with values that no split can have."""
+    fields.counts(
+        config, "num_splits", "source_people", "target_people", "num_components", "num_iters", "camera.size",
+        section=section,
+    )  # fmt: skip
+    # Fewer than two people, or two images of a person, make no pair of either kind.
+    fields.counts(config, "calibration_people", "test_people", "max_images", minimum=2, section=section)
+    fields.shares(config, "weights", section=section)
+    fields.not_negative(config, "camera.noise", section=section)
 
 
 def measure(

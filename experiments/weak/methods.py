@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from experiments import recognition
+from experiments import fields, recognition
 from jaxface.core.fitinfo import FitInfo
 from jaxface.linalg import gram
 from jaxface.subspace import kernel_np_per, kernel_rca, kernel_transform, lda, np_per, pca, rca, transform
@@ -28,6 +28,14 @@ class Method(NamedTuple):
     is_linear: bool = True
     uses_names: bool = False  # gets people instead of groups
     refit: Callable[..., tuple[Any, FitInfo]] | None = None  # on the host, where `fit` reports a deficient rank
+
+
+def check(config: Any, *, section: str = "") -> None:
+    """Refuses unknown methods, and grids that no method can choose from."""
+    fields.words(config, "methods", METHODS, section=section)
+    fields.counts(config, "num_folds", minimum=2, section=section)
+    fields.shares(config, "widths", above_zero=True, section=section)
+    fields.positive(config, "ridges", "bandwidths", section=section)
 
 
 def grid(method: Method, scale: float, widest: int, config: Any) -> dict[str, np.ndarray]:
