@@ -12,7 +12,7 @@ ARGS ?=
 .PHONY: demo test quick lint format bench docs clean python
 
 help:
-	@echo "make demo    every system on real faces, ending with the path of a report (VARIANT=smoke for a quick look)"
+	@echo "make demo    a tour of the five systems on real faces, ending with the path of a report (VARIANT=smoke for a quick look)"
 	@echo "make test    the whole test suite (ARGS='-k pca' for a part of it);  make quick  leaves the slow part out"
 	@echo "make lint    style, types and the layering contracts;  make format  applies the style"
 	@echo "make bench   timings against peers, written to benchmarks/RESULTS.md"

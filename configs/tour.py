@@ -1,4 +1,4 @@
-"""A tour of every system on the ORL faces: one command, one report.
+"""A tour of the five systems on the ORL faces: one command, one report.
 
     python -m experiments.tour --config=configs/tour.py --workdir=runs/tour          90 seconds on two cores
     python -m experiments.tour --config=configs/tour.py:smoke --workdir=runs/smoke   a quick look

@@ -1,4 +1,4 @@
-"""The tour: every system on one set of faces, one command, one report.
+"""The tour: the five systems on one set of faces, one command, one report.
 
 python -m experiments.tour --config=configs/tour.py --workdir=runs/tour
 """
@@ -59,8 +59,9 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     publish(
         workdir,
         title="A tour of jaxface",
-        lead=f"{len(faces.images)} images of {len(faces.names)} people, every system once. "
-        "Every figure and number on this page was made by the command at its end.",
+        lead=f"{len(faces.images)} images of {len(faces.names)} people, each of the five systems by its main methods. "
+        "Other studies have the rest: kernel RCA, tracks, retrieval, KCFA, dictionaries on a stream and views across "
+        "cameras. Every figure and number on this page was made by the command at its end.",
         headline=Table(
             ("system", "what", "value [95 % interval]"),
             [row for part in parts.values() for row in part.headline],

@@ -38,7 +38,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     publish(
         workdir,
         title="Joint Bayesian verification with transfer",
-        lead=f"Mean over {config.num_splits} random splits of the people; intervals are Student's t over the splits, "
+        lead=f"Mean over {config.num_splits} random splits of the people; intervals are over the splits, "
         "widened for the people that splits share: what other people would give. "
         + trials.rule(config.max_images, float(arrays["largest share"].max())),
         headline=transfer_report.headline(config, arrays),

@@ -9,6 +9,7 @@
     labelled    Listing, LabelledImages, and selecting from them           take, take_people, people_with
     groups      any labels -> dense ids; partial equivalence groups        dense, random_groups, track_groups
     pairs       pairs for verification                                     all_pairs, sampled_pairs, load, save
+    overlap     people on two sides of a test, refused                     refuse_shared_people, refuse_shared_rows
     splits      parts of rows, many random splits at once                  identity_disjoint, k_shot, folds, rows_in
     synthetic   data with known truth                                      gaussian_identities, paired_views,
                                                                            rendered_faces, face_tracks
@@ -32,6 +33,7 @@ from jaxface.data import (
     lfw,
     matlab,
     orl,
+    overlap,
     pairs,
     splits,
     stream,
@@ -58,6 +60,7 @@ __all__ = [
     "lfw",
     "matlab",
     "orl",
+    "overlap",
     "pairs",
     "people_with",
     "splits",
