@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxface.core import checks, fitinfo, loops, prng
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import member, params
-from jaxface.linalg import distances, scatter
+from jaxface.linalg import distances, scaling, scatter
 
 
 @params
@@ -32,7 +32,7 @@ class _Ended(NamedTuple):
 
     clusters: KMeans
     info: FitInfo
-    inertia: jax.Array  # [], of these clusters; the trace ends one step before
+    inertia: jax.Array  # [], of these clusters in the unit of the iteration; the trace ends one step before
 
 
 Init = Callable[..., KMeans]
@@ -41,7 +41,8 @@ Init = Callable[..., KMeans]
 def init_plus_plus(key: jax.Array, x: jax.Array, *, num_clusters: int) -> KMeans:
     """k-means++: each further centre is a sample drawn with probability proportional to its squared distance."""
     x = _checked(x, num_clusters)
-    n = x.shape[0]
+    n, power = x.shape[0], scaling.exponent(x)
+    x = scaling.shifted(x, -power)
     first, rest = jax.random.split(key)
 
     def draw(squared: jax.Array, step_key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -53,7 +54,7 @@ def init_plus_plus(key: jax.Array, x: jax.Array, *, num_clusters: int) -> KMeans
     start = x[jax.random.randint(first, (), 0, n)]
     squared = ((x - start[None, :]) ** 2).sum(axis=1)
     _, others = jax.lax.scan(draw, squared, jax.random.split(rest, num_clusters)[1:])
-    return KMeans(centers=jnp.concatenate([start[None, :], others]))
+    return KMeans(centers=scaling.shifted(jnp.concatenate([start[None, :], others]), power))
 
 
 def init_random(key: jax.Array, x: jax.Array, *, num_clusters: int) -> KMeans:
@@ -63,14 +64,23 @@ def init_random(key: jax.Array, x: jax.Array, *, num_clusters: int) -> KMeans:
 
 
 def assign(clusters: KMeans, x: jax.Array) -> Assignment:
-    """Nearest centre of each row of x `[n, d]`; ties go to the lowest index."""
-    squared = distances.squared_distance_matrix(x, clusters.centers)
-    return Assignment(distances.first_min(squared), squared.min(axis=1))
+    """Nearest centre of each row of x `[n, d]`; ties go to the lowest index.
+
+    Rows with NaN are refused; inside a transformation, where values cannot be looked at, their label is -1.
+    """
+    checks.shapes(centers=(clusters.centers, "k d"), x=(x, "n d"))
+    checks.floating(x=x)
+    checks.finite(centers=clusters.centers, x=x)
+    x, centers = jnp.asarray(x), jnp.asarray(clusters.centers)
+    power = scaling.exponent(x, centers)
+    found = _assign(scaling.shifted(centers, -power), scaling.shifted(x, -power))
+    return found._replace(squared=scaling.shifted(found.squared, 2 * power))
 
 
 def predict(clusters: KMeans, x: jax.Array) -> jax.Array:
-    """Index of the centre nearest to one vector `[d]`."""
-    return assign(clusters, x[None, :]).labels[0]
+    """Index of the centre nearest to one vector `[d]`; NaN as in `assign`."""
+    checks.shapes(x=(x, "d"))
+    return assign(clusters, jnp.asarray(x)[None, :]).labels[0]
 
 
 def update(clusters: KMeans, x: jax.Array) -> tuple[KMeans, jax.Array, jax.Array]:
@@ -78,18 +88,32 @@ def update(clusters: KMeans, x: jax.Array) -> tuple[KMeans, jax.Array, jax.Array
 
     The r-th empty cluster moves to the sample that is r-th farthest from its centre.
     """
-    k = clusters.centers.shape[0]
+    checks.shapes(centers=(clusters.centers, "k d"), x=(x, "n d"))
     x = jnp.asarray(x)
-    labels, squared = assign(clusters, x)
+    power = scaling.exponent(x, clusters.centers)
+    centers, inertia, num_empty = _update(scaling.shifted(clusters.centers, -power), scaling.shifted(x, -power))
+    return KMeans(centers=scaling.shifted(centers, power)), scaling.shifted(inertia, 2 * power), num_empty
+
+
+def _assign(centers: jax.Array, x: jax.Array) -> Assignment:
+    """`assign` of numbers of ordinary size."""
+    squared = distances.squared_distance_matrix(x, centers)
+    least = squared.min(axis=1)
+    return Assignment(jnp.where(jnp.isnan(least), -1, distances.first_min(squared)), least)
+
+
+def _update(centers: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """`update` of numbers of ordinary size."""
+    k = centers.shape[0]
+    labels, squared = _assign(centers, x)
     count = jax.ops.segment_sum(jnp.ones_like(squared), labels, k)
     # How far the mean lies from the old centre: far from the origin the sums themselves would lose their digits.
-    move = jax.ops.segment_sum(x - clusters.centers[labels], labels, k) / jnp.maximum(count, 1)[:, None]
-    mean = clusters.centers + move
+    move = jax.ops.segment_sum(x - centers[labels], labels, k) / jnp.maximum(count, 1)[:, None]
+    mean = centers + move
     empty = count == 0
     _, farthest = jax.lax.top_k(squared, k)
     turn = jnp.clip(jnp.cumsum(empty) - 1, 0, k - 1)
-    centers = jnp.where(empty[:, None], x[farthest[turn]], mean)
-    return KMeans(centers=centers), squared.sum(), empty.sum().astype(jnp.int32)
+    return jnp.where(empty[:, None], x[farthest[turn]], mean), squared.sum(), empty.sum().astype(jnp.int32)
 
 
 def fit(x: jax.Array, init: KMeans, *, num_iters: int, tol: float = 0.0) -> tuple[KMeans, FitInfo]:
@@ -130,23 +154,37 @@ def _checked(x: jax.Array, num_clusters: int) -> jax.Array:
 
 
 def _iterate(x: jax.Array, init: KMeans, num_iters: int, tol: float) -> _Ended:
-    def step(state: tuple[KMeans, jax.Array]) -> tuple[tuple[KMeans, jax.Array], jax.Array]:
-        clusters, replaced = state
-        clusters, inertia, empty = update(clusters, x)
-        return (clusters, replaced + empty), inertia
+    """The iteration on numbers of ordinary size."""
 
-    (clusters, replaced), trace = loops.iterate(step, (init, jnp.zeros((), jnp.int32)), num_iters=num_iters, tol=tol)
-    labels, squared = assign(clusters, x)
-    used = jax.ops.segment_max(jnp.ones_like(labels), labels, clusters.centers.shape[0]) > 0
+    def step(state: tuple[jax.Array, jax.Array]) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
+        centers, inertia, empty = _update(state[0], x)
+        return (centers, state[1] + empty), inertia
+
+    start = init.centers, jnp.zeros((), jnp.int32)
+    (centers, replaced), trace = loops.iterate(step, start, num_iters=num_iters, tol=tol)
+    labels, squared = _assign(centers, x)
+    used = jax.ops.segment_max(jnp.ones_like(labels), labels, centers.shape[0]) > 0
     status = jnp.where(used.all(), int(Status.OK), int(Status.EMPTY_COMPONENT))
-    info = fitinfo.closed_form(dtype=x.dtype, status=fitinfo.worst(trace.status, status), objective=trace.objective)
-    return _Ended(clusters, info._replace(num_iters=trace.num_iters, num_replaced=replaced), squared.sum())
+    status = jnp.where(trace.status == int(Status.NON_FINITE), trace.status, fitinfo.worst(trace.status, status))
+    info = fitinfo.closed_form(dtype=x.dtype, status=status, objective=trace.objective)
+    return _Ended(
+        KMeans(centers=centers), info._replace(num_iters=trace.num_iters, num_replaced=replaced), squared.sum()
+    )
+
+
+def _in_unit_of_data(ended: _Ended, power: jax.Array) -> tuple[KMeans, FitInfo]:
+    """Clusters and report from the unit `2^power`; an inertia that has no number there is NON_FINITE."""
+    objective = scaling.shifted(ended.info.objective, 2 * power)
+    status = jnp.where(jnp.isinf(objective).any(), int(Status.NON_FINITE), ended.info.status)
+    centers = scaling.shifted(ended.clusters.centers, power)
+    return KMeans(centers=centers), ended.info._replace(status=status, objective=objective)
 
 
 @partial(jax.jit, static_argnames=("num_iters", "tol"))
 def _fit(x: jax.Array, init: KMeans, *, num_iters: int, tol: float) -> tuple[KMeans, FitInfo]:
-    ended = _iterate(x, init, num_iters, tol)
-    return ended.clusters, ended.info
+    power = scaling.exponent(x, init.centers)
+    x, init = jax.tree.map(lambda leaf: scaling.shifted(leaf, -power), (x, init))
+    return _in_unit_of_data(_iterate(x, init, num_iters, tol), power)
 
 
 @partial(jax.jit, static_argnames=("init", "num_clusters", "num_iters", "tol"))
@@ -154,7 +192,10 @@ def _fit_restarts(
     keys: jax.Array, x: jax.Array, *, init: Init, num_clusters: int, num_iters: int, tol: float
 ) -> tuple[KMeans, FitInfo]:
     starts = jax.vmap(lambda key: init(key, x, num_clusters=num_clusters))(keys)
+    power = scaling.exponent(x, starts.centers)
+    x, starts = jax.tree.map(lambda leaf: scaling.shifted(leaf, -power), (x, starts))
     ended = jax.vmap(lambda start: _iterate(x, start, num_iters, tol))(starts)
     # Restarts that end in one partition differ by rounding; the first of them is taken, so rounding decides nothing.
     rounding = 32 * float(jnp.finfo(x.dtype).eps) * (scatter.total_factor(x) ** 2).sum()
-    return member((ended.clusters, ended.info), jnp.argmax(ended.inertia <= ended.inertia.min() + rounding))
+    best = member(ended, jnp.argmax(ended.inertia <= ended.inertia.min() + rounding))
+    return _in_unit_of_data(best, power)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
-from jaxface.linalg import distances
+from jaxface.linalg import distances, scaling
 
 _SPARE = 4  # candidates beyond the number asked for
 
@@ -26,7 +26,11 @@ class Neighbors(NamedTuple):
 
 
 def nearest(gallery: ArrayLike, probes: ArrayLike, *, num_neighbors: int, block_size: int = 1024) -> Neighbors:
-    """The `num_neighbors` rows of gallery `[g, d]` nearest to each probe `[q, d]` in Euclidean distance."""
+    """The `num_neighbors` rows of gallery `[g, d]` nearest to each probe `[q, d]` in Euclidean distance.
+
+    NaN is refused. Inside a transformation, where values cannot be looked at, a probe with NaN has indices -1 and
+    distances NaN, and so has every probe when the gallery holds NaN.
+    """
     sizes = checks.shapes(gallery=(gallery, "g d"), probes=(probes, "q d"))
     checks.floating(gallery=gallery, probes=probes)
     checks.finite(gallery=gallery, probes=probes)
@@ -37,18 +41,24 @@ def nearest(gallery: ArrayLike, probes: ArrayLike, *, num_neighbors: int, block_
 
 
 def classify(gallery: ArrayLike, labels: ArrayLike, probes: ArrayLike, *, block_size: int = 1024) -> jax.Array:
-    """Label `[q]` of the nearest gallery row of each probe."""
+    """Label `[q]` of the nearest gallery row of each probe; -1 where `nearest` knows none."""
     checks.shapes(gallery=(gallery, "g d"), labels=(labels, "g"))
-    checks.fits_int32("labels", labels)
-    found = nearest(gallery, probes, num_neighbors=1, block_size=block_size)
-    return jnp.asarray(labels)[found.indices[:, 0]]
+    labels = checks.fits_int32("labels", labels)
+    nearest_row = nearest(gallery, probes, num_neighbors=1, block_size=block_size).indices[:, 0]
+    return jnp.where(nearest_row < 0, -1, jnp.asarray(labels)[nearest_row])
 
 
 @partial(jax.jit, static_argnames=("num_neighbors", "block_size"))
 def _nearest(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int, block_size: int) -> Neighbors:
+    power = scaling.squarable_exponent(gallery, probes)
+    gallery, probes = scaling.shifted(gallery, -power), scaling.shifted(probes, -power)
+    is_lost = jnp.isnan(gallery).any()
+
     def of_block(rows: jax.Array) -> Neighbors:
         indices = _indices(*jax.lax.stop_gradient((gallery, rows)), num_neighbors=num_neighbors)
-        return Neighbors(indices, _squared(gallery, rows, indices))
+        squared = scaling.shifted(_squared(gallery, rows, indices), 2 * power)
+        unknown = (is_lost | jnp.isnan(rows).any(axis=1))[:, None]
+        return Neighbors(jnp.where(unknown, -1, indices), jnp.where(unknown, jnp.nan, squared))
 
     q = probes.shape[0]
     if q <= block_size:

@@ -60,7 +60,7 @@ def cosine(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def squared_distance_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
-    """`|x_i - y_j|^2` `[n, m]` as one GEMM, never negative; NaN in the row or column of a vector with NaN, and there only.
+    """`|x_i - y_j|^2` `[n, m]` as one GEMM, never negative; a vector with NaN makes NaN of its own distances only.
 
     Both sides are moved by the mean of y first: distances do not change, and cancellation of large common offsets goes.
     """
@@ -68,9 +68,7 @@ def squared_distance_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
     x, y = as_floating(x), as_floating(y)
     shift = jax.lax.stop_gradient(jnp.where(jnp.isfinite(y), y, 0).mean(axis=0))[None, :]
     x, y = x - shift, y - shift
-    # Large numbers become 2^48 and not 1, for those beside them may be small.
-    power = scaling.exponent(x, y, reach=scaling.SQUARABLE)
-    power = power - jnp.where(power == 0, 0, scaling.SQUARABLE)
+    power = scaling.squarable_exponent(x, y)
     x, y = scaling.shifted(x, -power), scaling.shifted(y, -power)
     squared = (x * x).sum(axis=1)[:, None] + (y * y).sum(axis=1)[None, :] - 2 * x @ y.T
     # A maximum would halve the second derivatives where rows coincide.

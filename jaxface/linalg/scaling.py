@@ -22,6 +22,15 @@ def exponent(*arrays: jax.Array, reach: int = ORDINARY) -> jax.Array:
     return _beyond(jnp.stack(sizes).max(), reach)
 
 
+def squarable_exponent(*arrays: jax.Array) -> jax.Array:
+    """The exponent that leaves room for squares: 0 where they fit, else that which takes the largest number to 2^48.
+
+    So the squares of small numbers beside a large one are kept as long as they can be.
+    """
+    found = exponent(*arrays, reach=SQUARABLE)
+    return jnp.where(found == 0, 0, found - SQUARABLE)
+
+
 def row_exponents(x: jax.Array, *, reach: int = SQUARABLE) -> jax.Array:
     """`exponent` of each row of `[..., d]` on its own, `[..., 1]`; 0 for rows with NaN or infinity."""
     size = jnp.max(jnp.abs(jax.lax.stop_gradient(x)), axis=-1, keepdims=True, initial=0)

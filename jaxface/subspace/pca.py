@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import nullspace, scatter, spectral
+from jaxface.linalg import nullspace, scaling, scatter, spectral
 from jaxface.subspace.linear_map import LinearMap
 
 
@@ -23,13 +23,8 @@ class Principal(NamedTuple):
 
 def principal_axes(x: jax.Array, *, num_components: int) -> Principal:
     """The leading eigenvectors of `S_t / n` of x `[n, d]`, without forming S_t; gradients are stopped."""
-    n = checks.shapes(x=(x, "n d"))["n"]
-    svd = spectral.thin_svd(scatter.total_factor(x))
-    rank = nullspace.numerical_rank(svd.values, rtol=nullspace.default_rtol(x))
-    keep = jnp.arange(num_components) < rank
-    axes = jnp.where(keep[None, :], svd.right[:num_components].T, 0)
-    variances = jnp.where(keep, svd.values[:num_components] ** 2 / n, 0)
-    return Principal(jax.lax.stop_gradient(x.mean(axis=0)), axes, variances, rank)
+    found, power = _in_own_unit(x, num_components)
+    return found._replace(variances=scaling.shifted(found.variances, 2 * power))
 
 
 def fit(x: jax.Array, *, num_components: int, whiten: bool = False) -> tuple[LinearMap, FitInfo]:
@@ -44,7 +39,21 @@ def fit(x: jax.Array, *, num_components: int, whiten: bool = False) -> tuple[Lin
 
 @partial(jax.jit, static_argnames=("num_components", "whiten"))
 def _fit(x: jax.Array, *, num_components: int, whiten: bool) -> tuple[LinearMap, FitInfo]:
-    return _map(principal_axes(x, num_components=num_components), whiten)
+    return _map(*_in_own_unit(x, num_components), whiten)
+
+
+def _in_own_unit(x: jax.Array, num_components: int) -> tuple[Principal, jax.Array]:
+    """`principal_axes` with variances in units of `4^power`, in which no square leaves the range, and the power."""
+    n = checks.shapes(x=(x, "n d"))["n"]
+    x = jax.lax.stop_gradient(jnp.asarray(x))
+    power = scaling.exponent(x)
+    x = scaling.shifted(x, -power)
+    svd = spectral.thin_svd(scatter.total_factor(x))
+    rank = nullspace.numerical_rank(svd.values, rtol=nullspace.default_rtol(x))
+    keep = jnp.arange(num_components) < rank
+    axes = jnp.where(keep[None, :], svd.right[:num_components].T, 0)
+    variances = jnp.where(keep, svd.values[:num_components] ** 2 / n, 0)
+    return Principal(scaling.shifted(x.mean(axis=0), power), axes, variances, rank), power
 
 
 def fit_randomized(
@@ -68,26 +77,26 @@ def _fit_randomized(
     key: jax.Array, x: jax.Array, *, num_components: int, whiten: bool, num_passes: int, width: int
 ) -> tuple[LinearMap, FitInfo]:
     n, d = x.shape
-    mean = x.mean(axis=0)
+    mean, power = x.mean(axis=0), scaling.exponent(x)
 
     def forward(directions: jax.Array) -> jax.Array:
-        return x @ directions - (mean @ directions)[None, :]
+        return scaling.shifted(x @ directions - (mean @ directions)[None, :], -power)
 
     def backward(samples: jax.Array) -> jax.Array:
-        return x.T @ samples - jnp.outer(mean, samples.sum(axis=0))
+        return scaling.shifted(x.T @ samples - jnp.outer(mean, samples.sum(axis=0)), -power)
 
-    def power(directions: jax.Array, _: None) -> tuple[jax.Array, None]:
+    def both(directions: jax.Array, _: None) -> tuple[jax.Array, None]:
         samples = jnp.linalg.qr(forward(directions))[0]
         return jnp.linalg.qr(backward(samples))[0], None
 
     start = jnp.linalg.qr(jax.random.normal(key, (d, width), x.dtype))[0]
-    directions, _ = jax.lax.scan(power, start, length=num_passes)
+    directions, _ = jax.lax.scan(both, start, length=num_passes)
     svd = spectral.thin_svd(forward(directions))
     rank = nullspace.numerical_rank(svd.values, rtol=nullspace.default_rtol(x))
     keep = jnp.arange(num_components) < rank
     axes = jnp.where(keep[None, :], spectral.fix_signs(directions @ svd.right.T)[:, :num_components], 0)
     variances = jnp.where(keep, svd.values[:num_components] ** 2 / n, 0)
-    return _map(jax.lax.stop_gradient(Principal(mean, axes, variances, rank)), whiten)
+    return _map(jax.lax.stop_gradient(Principal(mean, axes, variances, rank)), power, whiten)
 
 
 def _most_components(x: jax.Array, num_components: int) -> int:
@@ -102,9 +111,15 @@ def _most_components(x: jax.Array, num_components: int) -> int:
     return most
 
 
-def _map(found: Principal, whiten: bool) -> tuple[LinearMap, FitInfo]:
+def _map(found: Principal, power: jax.Array, whiten: bool) -> tuple[LinearMap, FitInfo]:
+    """The map of axes with variances in units of `4^power`."""
     num_components = found.axes.shape[1]
-    scale = jnp.where(found.variances > 0, found.variances, 1) ** -0.5 if whiten else jnp.ones_like(found.variances)
+    basis = found.axes
+    if whiten:
+        scale = jnp.where(found.variances > 0, found.variances, 1) ** -0.5
+        basis = scaling.shifted(basis * scale[None, :], -power)
     status = jnp.where(found.rank < num_components, int(Status.RANK_DEFICIENT), int(Status.OK))
+    # Without finite numbers there is no rank: the fit says what came first.
+    status = jnp.where(fitinfo.all_finite((found.mean, basis)), status, int(Status.NON_FINITE))
     info = fitinfo.closed_form(dtype=found.axes.dtype, status=status, rank=found.rank)
-    return LinearMap(mean=found.mean, basis=found.axes * scale[None, :]), info
+    return LinearMap(mean=found.mean, basis=basis), info

@@ -128,6 +128,44 @@ def test_whole_numbers_are_centres_too(rng):
     assert fitted.centers.dtype == jnp.float64
 
 
+@pytest.mark.parametrize("scale", [2.0**-100, 2.0**-66, 2.0**40, 2.0**100])
+def test_any_unit_gives_the_same_clusters(scale, rng):
+    x = blobs(rng)[0].astype(np.float32)
+    settings = {"num_clusters": 4, "num_restarts": 3, "num_iters": 9}
+    expected, report = kmeans.fit_restarts(jax.random.key(0), x, **settings)
+    found, info = kmeans.fit_restarts(jax.random.key(0), np.float32(scale) * x, **settings)
+    np.testing.assert_array_equal(found.centers, np.float32(scale) * np.asarray(expected.centers))
+    np.testing.assert_array_equal(kmeans.assign(found, np.float32(scale) * x).labels, kmeans.assign(expected, x).labels)
+    assert int(kmeans.predict(found, np.float32(scale) * x[5])) == int(kmeans.predict(expected, x[5]))
+    # Squares of 2^100 have no number in float32: the inertia is infinite, and the report says so.
+    assert int(info.status) == (Status.NON_FINITE if scale > 2.0**60 else report.status)
+
+
+def test_nan_has_no_cluster(rng):
+    x = jnp.asarray(rng.normal(size=(6, 2)))
+    clusters = KMeans(centers=x[:3])
+    lost = x.at[4, 1].set(jnp.nan)
+    for function, argument in ((kmeans.assign, lost), (kmeans.predict, lost[4])):
+        with pytest.raises(ValueError, match="x must be finite"):
+            function(clusters, argument)
+    found = jax.jit(kmeans.assign)(clusters, lost)
+    assert int(found.labels[4]) == -1
+    assert np.isnan(found.squared[4])
+    others = np.array([0, 1, 2, 3, 5])
+    assert_close(jax.tree.map(lambda leaf: leaf[others], found), kmeans.assign(clusters, x[others]))
+    assert int(jax.jit(kmeans.predict)(clusters, lost[4])) == -1
+    _, info = jax.jit(lambda x: kmeans.fit(x, clusters, num_iters=2))(lost)
+    assert int(info.status) == Status.NON_FINITE
+
+
+def test_narrow_types_are_refused(rng):
+    x = rng.normal(size=(6, 2)).astype(np.float16)
+    with pytest.raises(ValueError, match=r"x must be .* got dtype float16"):
+        kmeans.fit_restarts(jax.random.key(0), x, num_clusters=2, num_restarts=1, num_iters=1)
+    with pytest.raises(ValueError, match=r"x must be .* got dtype float16"):
+        jax.jit(kmeans.predict)(KMeans(centers=jnp.zeros((2, 2))), x[0])
+
+
 def test_errors(rng):
     with pytest.raises(ValueError, match="num_restarts must be at least 1; got 0"):
         kmeans.fit_restarts(jax.random.key(0), rng.normal(size=(4, 2)), num_clusters=2, num_restarts=0, num_iters=1)

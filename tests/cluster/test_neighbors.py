@@ -51,6 +51,32 @@ def test_float32_is_exact(where, num_neighbors, rng):
     np.testing.assert_array_equal(batched.reshape(-1, num_neighbors), found.indices)
 
 
+@pytest.mark.parametrize("scale", [2.0**-100, 2.0**100])
+def test_any_unit_gives_the_same_neighbours(scale, rng):
+    gallery, probes = rng.normal(size=(9, 3)).astype(np.float32), rng.normal(size=(4, 3)).astype(np.float32)
+    expected = neighbors.nearest(gallery, probes, num_neighbors=3)
+    found = neighbors.nearest(np.float32(scale) * gallery, np.float32(scale) * probes, num_neighbors=3)
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    # One row far away leaves the others their neighbours.
+    mixed = np.concatenate([gallery, np.full((1, 3), scale, np.float32)])
+    np.testing.assert_array_equal(neighbors.nearest(mixed[:-1], probes, num_neighbors=3).indices, expected.indices)
+
+
+def test_nan_inside_a_transformation_has_no_neighbour(rng):
+    gallery, probes = rng.normal(size=(9, 3)), rng.normal(size=(4, 3))
+    expected = neighbors.nearest(gallery, probes, num_neighbors=2)
+    probes[1, 2] = np.nan
+    found = jax.jit(lambda g, p: neighbors.nearest(g, p, num_neighbors=2))(gallery, probes)
+    assert found.indices[1].tolist() == [-1, -1]
+    assert np.isnan(found.squared[1]).all()
+    kept = np.array([0, 2, 3])
+    assert_close(jax.tree.map(lambda leaf: leaf[kept], found), jax.tree.map(lambda leaf: leaf[kept], expected))
+    labels = np.arange(9, dtype=np.uint8)
+    assert jax.jit(neighbors.classify)(gallery, labels, probes)[1] == -1
+    gallery[8, 0] = np.nan
+    assert (jax.jit(neighbors.classify)(gallery, labels, probes) == -1).all()
+
+
 def test_distances_have_a_gradient(rng):
     gallery, probes = rng.normal(size=(9, 3)), rng.normal(size=(4, 3))
     gradient = jax.grad(lambda p: neighbors.nearest(gallery, p, num_neighbors=2).squared.sum())(jnp.asarray(probes))

@@ -82,6 +82,7 @@ CASES = [
     Case(distances.cosine_matrix, lambda r: (rows(r), rows(r, 5)), grad=(0, 1)),
     Case(distances.first_min, lambda r: (r.integers(0, 4, size=(6, 5)).astype(float),)),
     Case(scaling.exponent, lambda r: (1e6 * rows(r), rows(r))),
+    Case(scaling.squarable_exponent, lambda r: (1e20 * rows(r), rows(r))),
     Case(scaling.row_exponents, lambda r: (1e20 * rows(r),)),
     Case(scaling.shifted, lambda r: (rows(r), np.int32(3)), grad=(0,)),
     Case(gram.center, lambda r: (spd(r),), grad=(0,)),

@@ -1,3 +1,5 @@
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -49,6 +51,22 @@ def test_randomized_axes_equal_the_exact_ones(shape, rng):
     assert int(info.status) == Status.OK
     assert_close(found.mean, exact.mean)
     assert_close(found.basis, exact.basis, factor=1e4)
+
+
+@pytest.mark.parametrize("scale", [2.0**-100, 2.0**-66, 2.0**66, 2.0**100])
+@pytest.mark.parametrize("randomized", [False, True])
+def test_whitening_has_no_unit(scale, randomized, rng):
+    x = (rng.normal(size=(20, 4)) @ rng.normal(size=(4, 9)) + 3).astype(np.float32)
+    fit = functools.partial(pca.fit_randomized, jax.random.key(0)) if randomized else pca.fit
+    expected, _ = fit(x, num_components=3, whiten=True)
+    found, info = fit(np.float32(scale) * x, num_components=3, whiten=True)
+    assert int(info.status) == Status.OK
+    assert_close(transform(found, np.float32(scale) * x[0]), transform(expected, x[0]))
+
+
+def test_nan_under_jit_is_a_status(rng):
+    x = jnp.asarray(rng.normal(size=(8, 5))).at[2, 1].set(jnp.nan)
+    assert int(jax.jit(lambda x: pca.fit(x, num_components=2)[1].status)(x)) == Status.NON_FINITE
 
 
 def test_randomized_finds_a_low_rank(rng):
