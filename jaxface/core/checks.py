@@ -239,6 +239,11 @@ def printable(text: Any) -> str:
     return "".join(c if c.isprintable() else _escape(c) for c in str(text))
 
 
+def printable_lines(text: str) -> str:
+    """The same line by line, for texts of our own that quote others."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
 def _escape(character: str) -> str:
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:  # how Python holds a byte of a name that is not UTF-8

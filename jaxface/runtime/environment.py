@@ -3,6 +3,7 @@
 import ctypes
 import hashlib
 import importlib.metadata
+import io
 import logging
 import os
 import pathlib
@@ -13,6 +14,8 @@ from typing import Any
 
 import jax
 from absl import logging as absl_logging
+
+from jaxface.core import checks
 
 _RECORDED_PACKAGES = ("jaxface", "jax", "jaxlib", "numpy", "optax", "chex", "ml_collections", "orbax-checkpoint")
 _M_TRIM_THRESHOLD, _M_MMAP_MAX, _M_ARENA_MAX = -1, -4, -8  # glibc's malloc.h
@@ -31,6 +34,7 @@ def configure(*, x64: bool) -> None:
     keep_freed_memory()
     use_compilation_cache()
     quiet_libraries()
+    protect_terminal()
 
 
 def widen_thread_pool() -> None:
@@ -74,6 +78,27 @@ def quiet_libraries() -> None:
     """Keeps out of the log what JAX and orbax say while all is well; their warnings stay."""
     logging.getLogger("jax._src.xla_bridge").setLevel(logging.WARNING)
     absl_logging.get_absl_handler().addFilter(_is_for_a_reader)
+
+
+def protect_terminal() -> None:
+    """Shows control characters of file names as escapes, in the log and where the terminal lacks a character."""
+    handler = absl_logging.get_absl_handler()
+    if not isinstance(handler.formatter, _Printable):
+        handler.setFormatter(_Printable(handler.formatter))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+class _Printable(logging.Formatter):
+    """Another formatter's lines without control characters."""
+
+    def __init__(self, inner: logging.Formatter | None):
+        super().__init__()
+        self._inner = inner or logging.Formatter()
+
+    def format(self, record: logging.LogRecord) -> str:
+        return checks.printable_lines(self._inner.format(record))
 
 
 def _is_for_a_reader(record: logging.LogRecord) -> bool:

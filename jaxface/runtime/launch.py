@@ -9,11 +9,11 @@
 is where it runs. The same command again does nothing when the run is finished and resumes it when it is not.
 """
 
-import os
-import runpy
+import contextlib
+import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from absl import app, flags, logging
@@ -21,8 +21,9 @@ from ml_collections import ConfigDict, config_flags
 
 from jaxface.core import checks
 from jaxface.core.fitinfo import FitError
-from jaxface.runtime import environment
-from jaxface.runtime.workdir import Workdir, recorded
+from jaxface.runtime import command, environment
+from jaxface.runtime.record import look_back, recorded
+from jaxface.runtime.workdir import Workdir
 
 Run = Callable[[ConfigDict, Workdir], Mapping[str, Any]]
 
@@ -36,6 +37,10 @@ _TRACEBACK = flags.DEFINE_bool("traceback", False, "Show where in the code an er
 USER_ERRORS = (ValueError, OSError, FitError)
 
 
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end by SIGTERM or by closing its terminal."""
+
+
 def main(run: Run) -> None:
     """Parses flags, prepares the process and runs the study."""
     app.run(lambda _: sys.exit(_main(run)), flags_parser=_parse)
@@ -45,12 +50,15 @@ def execute(run: Run, config: ConfigDict, workdir_path: str) -> Mapping[str, Any
     """Runs a study in its folder, or returns the results it already has."""
     workdir = Workdir(workdir_path, config.to_dict())
     try:
+        provenance = environment.provenance()
+        if workdir.is_writer:
+            look_back(workdir, provenance)
         done = workdir.finished()
         if done is not None:
             workdir.check_data()
             logging.info("nothing to do: %s holds the finished run", workdir.path)
             return done
-        with recorded(workdir, environment.provenance()):
+        with recorded(workdir, provenance):
             results = run(config, workdir)
             workdir.finish(results)
         return results
@@ -66,53 +74,70 @@ def _main(run: Run) -> int:
         if not _WORKDIR.value:
             raise ValueError("--workdir is missing: name the folder of the run, e.g. --workdir=runs/tour.")
         environment.configure(x64=_CONFIG.value.runtime.x64)
-        execute(run, _CONFIG.value, _WORKDIR.value)
+        with _ended_by_signals():
+            execute(run, _CONFIG.value, _WORKDIR.value)
     except USER_ERRORS as error:
-        if _TRACEBACK.value:
-            traceback.print_exc()
-        return _complain(str(error))
-    except KeyboardInterrupt:
-        return _complain("interrupted; the same command goes on after the last finished stage.")
-    report = f"{_WORKDIR.value.rstrip('/')}/report.html"
-    print(f"results: {_WORKDIR.value.rstrip('/')}/results.json\nreport:  {report}")
+        return _complain(error)
+    except KeyboardInterrupt as error:
+        _say("interrupted; the same command goes on after the last finished stage.")
+        return 128 + (signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT)
+    except (AttributeError, KeyError) as error:
+        key = command.missing_key(error)
+        if key is None:
+            raise
+        return _complain(error, command.another_study(key, flags.FLAGS["config"].config_filename, _study(run)))
+    folder = checks.printable(_WORKDIR.value.rstrip("/"))
+    print(f"results: {folder}/results.json\nreport:  {folder}/report.html")
     return 0
 
 
-def _parse(argv: Sequence[str]) -> Sequence[str]:
-    """The parser of absl, after a look at the config of our own: its errors are then ones a user can act on."""
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Turns the first request to end into an exception, so that the record of the run says how it ended."""
+
+    def end(number: int, _: Any) -> None:
+        signal.signal(number, before[number])
+        raise Terminated
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        if before[number] == signal.SIG_DFL:  # nohup ignores SIGHUP, and so do we
+            signal.signal(number, end)
     try:
-        _check_config(argv)
-        return flags.FLAGS(list(argv))
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, before[number])
+
+
+def _parse(argv: Sequence[str]) -> Sequence[str]:
+    """The parser of absl, with checks before and after it whose errors a user can act on."""
+    try:
+        default = command.default_config(argv)
+        if default is not None:
+            command.check_keys(argv, default)
+        rest = flags.FLAGS(list(argv))
+        command.check_words(rest[1:], argv)
+        if default is not None:
+            command.check_values(_CONFIG.value, default)
+        return rest
     except (flags.Error, AttributeError, KeyError, TypeError, *USER_ERRORS) as error:
-        sys.exit(_complain(str(error)))
+        sys.exit(_complain(error))
 
 
-def _check_config(argv: Sequence[str]) -> None:
-    """Loads the config file and checks the names of overrides; an unknown one suggests the nearest key."""
-    given = [argument.lstrip("-") for argument in argv[1:] if argument.startswith("-")]
-    named = [argument.removeprefix("config=") for argument in given if argument.startswith("config=")]
-    if not named:
-        return
-    file, _, variant = named[-1].partition(":")
-    if not os.path.isfile(file):
-        raise FileNotFoundError(f"--config names {file}, which is not a file.")
-    known = _dotted_keys(runpy.run_path(file)["get_config"](*([variant] if variant else [])))
-    sections = {key.rpartition(".")[0] for key in known}
-    for argument in given:
-        name = argument.partition("=")[0]
-        key = name.removeprefix("config.")
-        if name.startswith("config.") and key not in known and key not in sections:
-            hint = checks.did_you_mean(key, known)
-            raise ValueError(f"unknown config key {key!r}.{hint} The keys are: {', '.join(known)}.")
+def _study(run: Run) -> str:
+    """The words after `python -m`."""
+    name = environment.command()[0]
+    return name if name.startswith("experiments.") else run.__module__
 
 
-def _dotted_keys(config: ConfigDict, prefix: str = "") -> list[str]:
-    keys = []
-    for name, value in config.items():
-        keys += _dotted_keys(value, f"{prefix}{name}.") if isinstance(value, ConfigDict) else [f"{prefix}{name}"]
-    return keys
-
-
-def _complain(message: str) -> int:
-    print(f"error: {message}", file=sys.stderr)
+def _complain(error: BaseException, message: str = "") -> int:
+    if flags.FLAGS.is_parsed() and _TRACEBACK.value:
+        traceback.print_exception(error)
+    _say(message or str(error))
     return 1
+
+
+def _say(message: str) -> None:
+    print(f"error: {checks.printable_lines(message)}", file=sys.stderr)

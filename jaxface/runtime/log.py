@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from absl import logging
 
-from jaxface.runtime.workdir import storage_error, write_atomically
+from jaxface.runtime.files import read_bytes, storage_error, write_atomically
 
 T = TypeVar("T")
 
@@ -40,10 +40,10 @@ class JsonlWriter:
     """One JSON object a line; reopening drops a half-written last line and any step at or beyond `resume_step`."""
 
     def __init__(self, file: pathlib.Path, *, resume_step: int | None = None):
-        kept = [line for line in _whole_lines(file) if resume_step is None or line["step"] < resume_step]
+        kept = _kept_lines(file, resume_step)
         write_atomically(file, "".join(json.dumps(line) + "\n" for line in kept).encode())
         self._path = file
-        self._file = open(file, "a", encoding="utf-8")  # noqa: SIM115 - held until `close`
+        self._file = open(file, "a", encoding="utf-8", newline="\n")  # noqa: SIM115 - held until `close`
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Writes one line; NaN and infinities become null, for JSON has none."""
@@ -177,12 +177,20 @@ def progress(items: Iterable[T], what: str, *, total: int | None = None, every_s
         yield item
 
 
-def _whole_lines(file: pathlib.Path) -> Iterator[dict[str, Any]]:
-    if not file.exists():
-        return
-    for line in file.read_text(encoding="utf-8").splitlines():
-        with contextlib.suppress(json.JSONDecodeError):
-            yield json.loads(line)
+def _kept_lines(file: pathlib.Path, resume_step: int | None) -> Iterator[dict[str, Any]]:
+    """The lines before `resume_step`; a damaged one is named, the half-written last line of a kill goes in silence."""
+    content = read_bytes(file) if file.exists() and resume_step != 0 else b""
+    lines = content.split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        try:
+            entry = json.loads(line)
+            is_kept = resume_step is None or entry["step"] < resume_step
+        except (ValueError, KeyError, TypeError, RecursionError):
+            if line and number < len(lines):
+                logging.warning("line %d of %s is damaged and left out", number, file)
+            continue
+        if is_kept:
+            yield entry
 
 
 def _finite_or_none(value: float) -> float | None:

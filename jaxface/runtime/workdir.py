@@ -5,29 +5,28 @@ stages whose arrays are kept: the same command again loads finished stages and d
 the same folder is refused.
 """
 
-import contextlib
-import errno
-import fcntl
 import io
 import json
 import math
 import os
 import pathlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import jax
 import numpy as np
 from absl import logging
 
 from jaxface.core import checks
-from jaxface.runtime import sources
-
-Arrays = dict[str, np.ndarray]
+from jaxface.runtime import files, sources
+from jaxface.runtime.files import Arrays
+from jaxface.runtime.lock import FolderLock
 
 # What every run leaves, also one that ended before it made anything.
-_HOUSEKEEPING = ("config.json", "run.json", "data.json")
+_HOUSEKEEPING = ("config.json", "run.json", "data.json", "digests.jsonl")
+_AGAIN = "Delete it and run the same command again."
+_RESTORE = "Put the old file back, or choose another --workdir."
 
 
 class Workdir:
@@ -39,12 +38,13 @@ class Workdir:
         self.is_writer = jax.process_index() == 0
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"--workdir must be a folder; {self.path} is a file.")
-        self._make_folder(self.path)
-        self._lock = self._take_lock()
+        files.make_folder(self.path)
+        self._lock = FolderLock(self.path) if self.is_writer else None
         try:
-            self._is_resumed = self._holds_work()
+            self.is_resumed = self._holds_work()
+            self._digests = files.Digests(self.path / "digests.jsonl")
             self._claim()
-            self._data = self._recorded_data() if self._is_resumed else {}
+            self._data = self._recorded_data() if self.is_resumed else {}
         except BaseException:
             self.close()
             raise
@@ -82,24 +82,31 @@ class Workdir:
 
         A stage returns what later stages and the report need, as named arrays, numbers or strings.
         """
-        file = self.path / "stages" / f"{name}.npz"
-        if file.exists():
+        file_name = files.portable(f"stages/{name}.npz")
+        if (self.path / file_name).exists():
             logging.info("stage %s: already done", name)
-            return read_arrays(file)
+            return files.parse_arrays(self.path / file_name, self._original(file_name, _AGAIN))
         logging.info("stage %s: started", name)
         start = time.monotonic()
         arrays = {key: np.asarray(value) for key, value in work().items()}
         for key, value in arrays.items():
             if value.dtype == object:
                 raise ValueError(f"stage {name!r} must return arrays, numbers or strings; {key!r} is a Python object.")
-        self.write_arrays(f"stages/{name}.npz", arrays)
+        self.write_arrays(file_name, arrays)
         logging.info("stage %s: done in %.1f s", name, time.monotonic() - start)
         return arrays
 
     def finished(self) -> dict[str, Any] | None:
-        """The results of this run when it was finished before."""
-        file = self.path / "results.json"
-        return json.loads(file.read_text()) if file.exists() else None
+        """The results of this run when it was finished before, and when they and its models are as it wrote them."""
+        if not (self.path / "results.json").exists():
+            return None
+        remedy = f"{_AGAIN[:-1]}: finished stages are kept."
+        content = self._original("results.json", remedy)
+        results = files.parse_object(self.path / "results.json", content, remedy)
+        for name in self._digests.names():
+            if name.startswith("params/") and (self.path / name).exists():
+                self._original(name, f"Delete it and {self.path / 'results.json'}, and run the same command again.")
+        return results
 
     def finish(self, results: Mapping[str, Any]) -> None:
         """Writes the headline numbers; this file's existence is what says a run is finished.
@@ -113,8 +120,8 @@ class Workdir:
         return self.write_bytes(name, (_to_json(value) + "\n").encode())
 
     def write_text(self, name: str, text: str) -> pathlib.Path:
-        """Writes UTF-8 text."""
-        return self.write_bytes(name, text.encode())
+        """Writes UTF-8 text; bytes of names that are not UTF-8 appear as escapes."""
+        return self.write_bytes(name, _utf8(text))
 
     def write_arrays(self, name: str, arrays: Mapping[str, np.ndarray]) -> pathlib.Path:
         """Writes an `.npz` without pickles."""
@@ -128,44 +135,37 @@ class Workdir:
         if not file.resolve().is_relative_to(self.path.resolve()):
             raise ValueError(f"name must stay below {self.path}; got {name!r}.")
         if self.is_writer:
-            self._make_folder(file.parent)
-            write_atomically(file, data)
+            files.make_folder(file.parent)
+            self._digests.add(name, data)
+            files.write_atomically(file, data)
         return file
 
-    def _make_folder(self, folder: pathlib.Path) -> None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise storage_error(folder, error) from error
-
-    def _take_lock(self) -> BinaryIO | None:
-        if not self.is_writer:
-            return None
-        lock = open(self.path / ".lock", "ab")  # noqa: SIM115 - held until `close`
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            raise ValueError(
-                f"another process is running in {self.path}; wait for it or choose another --workdir."
-            ) from None
-        return lock
+    def _original(self, name: str, remedy: str) -> bytes:
+        """The content of a file as this run wrote it; one that was changed since is refused."""
+        content = files.read_bytes(self.path / name)
+        if self.is_writer and not self._digests.is_original(name, content):
+            raise ValueError(f"{self.path / name} is damaged or was changed after the run wrote it. {remedy}")
+        return content
 
     def _holds_work(self) -> bool:
         """Whether an earlier run left more than the note of what was asked for, as one with a mistyped path does."""
-        visible = (entry.name for entry in self.path.iterdir() if not entry.name.startswith("."))
-        return any(name not in _HOUSEKEEPING for name in visible)
+        made = (entry for entry in self.path.iterdir() if entry.name not in _HOUSEKEEPING)
+        written = (file for entry in made for file in (entry.rglob("*") if entry.is_dir() else (entry,)))
+        return any(file.is_file() and not file.name.startswith(".") for file in written)
 
     def _recorded_data(self) -> dict[str, sources.Source]:
         file = self.path / "data.json"
-        record = json.loads(file.read_text()) if file.exists() else {}
-        return {role: sources.from_json(value) for role, value in record.items()}
+        record = files.parse_object(file, files.read_bytes(file), _RESTORE) if file.exists() else {}
+        try:
+            return {role: sources.from_json(value) for role, value in record.items()}
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{file} is damaged ({error!r}). {_RESTORE}") from error
 
     def _compared(self, role: str, paths: Sequence[sources.Path]) -> sources.Source:
         """The source of a role as it was recorded, or as it is now when nothing was made from it yet."""
         before = self._data.get(role)
         if before is None:
-            if self._is_resumed:
+            if self.is_resumed:
                 logging.warning("%s holds stages whose %s was not recorded and cannot be compared", self.path, role)
             return sources.survey(paths)
         named = checks.printable(", ".join(os.fspath(path) for path in paths))
@@ -182,10 +182,10 @@ class Workdir:
     def _claim(self) -> None:
         """Writes the config on first use; once there is something made with it, it must be the same."""
         file = self.path / "config.json"
-        if not file.exists() or not self._is_resumed:
+        if not file.exists() or not self.is_resumed:
             self.write_json("config.json", self.config)
             return
-        before = _flat(json.loads(file.read_text()))
+        before = _flat(files.parse_object(file, files.read_bytes(file), _RESTORE))
         now = _flat(self.config)
         differing = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
         if differing:
@@ -196,53 +196,6 @@ class Workdir:
                 f"{self.path} holds a run with another config. Differing keys: {changes}. "
                 "Choose another --workdir, or repeat the old config."
             )
-
-
-def read_arrays(file: pathlib.Path) -> Arrays:
-    """Reads an `.npz` that `Workdir` wrote; a damaged file is named."""
-    try:
-        with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except Exception as error:
-        raise ValueError(f"{file} is damaged ({error}). Delete it and run the same command again.") from error
-
-
-def write_atomically(file: pathlib.Path, data: bytes) -> None:
-    """Writes `data` under a temporary name, flushes it to the disk and renames it to `file`."""
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as target:
-            target.write(data)
-            target.flush()
-            os.fsync(target.fileno())
-        os.replace(temporary, file)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise storage_error(file, error) from error
-
-
-@contextlib.contextmanager
-def recorded(workdir: Workdir, provenance: Mapping[str, Any]) -> Iterator[None]:
-    """Keeps `run.json`: the provenance, when the run began and ended, and how."""
-    record = {**provenance, "started": _now(), "ended": None, "exit": "running"}
-    workdir.write_json("run.json", record)
-    try:
-        yield
-    except BaseException as error:
-        record |= {"ended": _now(), "exit": f"{type(error).__name__}: {error}"}
-        with contextlib.suppress(OSError):  # the first error is the one to report
-            workdir.write_json("run.json", record)
-        raise
-    workdir.write_json("run.json", record | {"ended": _now(), "exit": "ok"})
-
-
-def storage_error(path: pathlib.Path, error: OSError) -> OSError:
-    """The same error in words that say which file, and what to do when the disk is full."""
-    if error.errno == errno.ENOSPC:
-        text = f"the disk is full: {path} was not written. Free some space and run the same command again."
-        return OSError(error.errno, text)
-    return OSError(error.errno, f"{path} could not be written: {error.strerror}.")
 
 
 def _to_json(value: Any) -> str:
@@ -278,5 +231,6 @@ def _flat(tree: Any, prefix: str = "") -> dict[str, Any]:
     return {name: leaf for part in parts for name, leaf in part.items()}
 
 
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S%z")
+def _utf8(text: str) -> bytes:
+    """UTF-8 of a text in which Python may hold bytes of file names that are not UTF-8."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace").encode()

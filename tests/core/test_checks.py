@@ -160,3 +160,4 @@ def test_texts_from_outside_are_printed_in_one_line_without_codes():
     assert checks.printable("a\nb\x1b[2J\x9b\u202egnp") == "a\\nb\\x1b[2J\\x9b\\u202egnp"
     assert checks.printable(os.fsdecode(b"caf\xe9.png")) == "caf\\xe9.png"
     assert checks.printable(3) == "3"
+    assert checks.printable_lines("a\n\x1bb") == "a\n\\x1bb"

@@ -118,3 +118,20 @@ def test_compilation_cache_survives_a_folder_that_cannot_be_made(tmp_path):
     before = jax.config.jax_compilation_cache_dir
     environment.use_compilation_cache(tmp_path / "file" / "cache")
     assert jax.config.jax_compilation_cache_dir == before
+
+
+def test_the_log_shows_no_control_characters():
+    code = (
+        "from absl import logging\n"
+        "from jaxface.runtime import environment\n"
+        "logging.use_absl_handler()\n"
+        "environment.protect_terminal()\n"
+        "environment.protect_terminal()\n"
+        "logging.warning('%s is damaged', 'a\\x1b[2J\\nb')\n"
+        "print('\\u6771')"
+    )
+    environ = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environ)
+    assert "\na\\x1b[2J\nb is damaged" in done.stderr
+    assert "\x1b" not in done.stderr
+    assert done.stdout == "\\u6771\n"

@@ -51,3 +51,15 @@ def test_progress_passes_everything_through_and_logs_away_from_a_terminal(caplog
     with caplog.at_level("INFO", logger="absl"):
         assert list(log.progress(range(3), "fitting", every_seconds=0.0)) == [0, 1, 2]
     assert "fitting: 1 of 3" in caplog.text
+
+
+def test_damaged_lines_are_named_and_left_out(tmp_path, caplog):
+    file = tmp_path / "metrics.jsonl"
+    damaged = ['{"step": 1, "lo', "[1]", '{"loss": 2}', '{"step": "x"}', "7", "[" * 100_000, "\udce9"]
+    content = "\n".join(['{"step": 0}', *damaged, '{"step": 2}', '{"step": 3, "l'])
+    file.write_bytes(content.encode("utf-8", "surrogateescape"))
+    with caplog.at_level("WARNING", logger="absl"):
+        log.JsonlWriter(file, resume_step=5).close()
+    assert [line["step"] for line in lines(file)] == [0, 2]
+    named = [record.getMessage() for record in caplog.records]
+    assert named == [f"line {number} of {file} is damaged and left out" for number in range(2, 9)]

@@ -9,8 +9,9 @@ import textwrap
 import numpy as np
 import pytest
 
-from jaxface.runtime import workdir as module
-from jaxface.runtime.workdir import Workdir, recorded
+from jaxface.runtime import files
+from jaxface.runtime.record import recorded
+from jaxface.runtime.workdir import Workdir
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(folder, monkeypatch, b
     run = opened(folder)
     run.write_text("notes.txt", "old")
     before = sorted(os.listdir(folder))
-    monkeypatch.setattr(module.os, broken, full_disk)
+    monkeypatch.setattr(files.os, broken, full_disk)
     with pytest.raises(OSError, match=r"the disk is full: .*notes\.txt was not written\. Free some space") as caught:
         run.write_text("notes.txt", "new")
     assert caught.value.errno == errno.ENOSPC
@@ -142,7 +143,7 @@ STUDY = textwrap.dedent("""
     import os, signal, sys
     import numpy as np
     from ml_collections import ConfigDict
-    from jaxface.runtime import launch, workdir
+    from jaxface.runtime import files, launch
 
     folder, fatal, moment = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     writes = 0
@@ -157,7 +158,7 @@ STUDY = textwrap.dedent("""
         if writes == fatal and moment == "after":
             os.kill(os.getpid(), signal.SIGKILL)
 
-    workdir.os.replace = replace
+    files.os.replace = replace
 
     def run(config, work):
         rng = np.random.default_rng(config.seed)

@@ -1,0 +1,156 @@
+"""Files that are whole or absent, errors that name them, and digests that tell a changed one."""
+
+import contextlib
+import errno
+import hashlib
+import io
+import json
+import os
+import pathlib
+import sys
+from typing import Any
+
+import numpy as np
+
+from jaxface.core import checks
+
+Arrays = dict[str, np.ndarray]
+
+# A file system that cannot flush a folder says so by one of these.
+_NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF, errno.EACCES, errno.EPERM, errno.ENOSYS)
+_RESERVED_CHARACTERS = '<>:"\\|?*'
+_RESERVED_NAMES = {"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)}
+
+
+class Digests:
+    """A journal of what a run wrote: one line a file, appended before the file is replaced.
+
+    After a kill between the two the file is the old one, so a file may match any digest that its name ever had.
+    """
+
+    def __init__(self, file: pathlib.Path):
+        self._file = file
+        self._known: dict[str, set[str]] = {}
+        for line in read_bytes(file).splitlines() if file.exists() else ():
+            with contextlib.suppress(ValueError, KeyError, TypeError):  # a half-written line
+                entry = json.loads(line)
+                self._known.setdefault(entry["file"], set()).add(entry["blake2b"])
+
+    def names(self) -> list[str]:
+        """Every file that was written, sorted."""
+        return sorted(self._known)
+
+    def add(self, name: str, data: bytes) -> None:
+        """Notes what will be written under a name; a newline first, for the last line may be half written."""
+        digest = _digest(data)
+        if digest in self._known.setdefault(name, set()):
+            return
+        try:
+            with open(self._file, "ab") as journal:
+                journal.write(f"\n{json.dumps({'file': name, 'blake2b': digest})}".encode())
+                journal.flush()
+                os.fsync(journal.fileno())
+        except OSError as error:
+            raise storage_error(self._file.parent / name, error) from error
+        self._known[name].add(digest)
+
+    def is_original(self, name: str, data: bytes) -> bool:
+        """Whether the run wrote these bytes under this name; true of a name that the journal does not know."""
+        return name not in self._known or _digest(data) in self._known[name]
+
+
+def write_atomically(file: pathlib.Path, data: bytes) -> None:
+    """Writes `data` under a temporary name, flushes it to the disk, renames it to `file` and flushes the folder."""
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as target:
+            target.write(data)
+            target.flush()
+            os.fsync(target.fileno())
+        os.replace(temporary, file)
+        sync_folder(file.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise storage_error(file, error) from error
+
+
+def sync_folder(folder: pathlib.Path) -> None:
+    """Flushes the names in a folder to the disk: without it a power cut can undo a rename. Windows has no such call."""
+    if sys.platform == "win32":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
+    finally:
+        os.close(handle)
+
+
+def make_folder(folder: pathlib.Path) -> None:
+    """Makes a folder and those above it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error(folder, error) from error
+
+
+def storage_error(path: pathlib.Path, error: OSError) -> OSError:
+    """The same error in words that say which file, and what to do when the disk is full."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        text = f"the disk is full: {path} was not written. Free some space and run the same command again."
+    else:
+        text = f"{path} could not be written: {error.strerror}."
+    return OSError(error.errno, text)
+
+
+def read_arrays(file: pathlib.Path) -> Arrays:
+    """Reads an `.npz` that a run wrote; a damaged file is named."""
+    return parse_arrays(file, read_bytes(file))
+
+
+def parse_arrays(file: pathlib.Path, data: bytes) -> Arrays:
+    """The arrays of an `.npz` that was read from `file`."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except Exception as error:
+        raise ValueError(f"{file} is damaged ({error}). Delete it and run the same command again.") from error
+
+
+def read_bytes(file: pathlib.Path) -> bytes:
+    """The content of a file; one that cannot be read is named."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise OSError(error.errno, f"{file} could not be read: {error.strerror}.") from error
+
+
+def parse_object(file: pathlib.Path, data: bytes, remedy: str) -> dict[str, Any]:
+    """The JSON object that was read from `file`; anything else is an error with a remedy."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{file} is damaged ({error}). {remedy}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{file} is damaged (it holds {checks.printable(repr(value)[:40])}, no object). {remedy}")
+    return value
+
+
+def portable(name: str) -> str:
+    """A file name that every system takes; what Windows reserves becomes `_`, with a digest that keeps names apart."""
+    return "/".join(_portable_part(part) for part in name.split("/"))
+
+
+def _portable_part(part: str) -> str:
+    plain = "".join("_" if c in _RESERVED_CHARACTERS or ord(c) < 32 else c for c in part)
+    stem = plain.partition(".")[0].rstrip().lower()
+    if plain == part and plain == plain.rstrip(". ") and stem not in _RESERVED_NAMES:
+        return part
+    return f"{_digest(part.encode(errors='surrogateescape'))[:6]}_{plain.rstrip('. ')}"
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()

@@ -1,0 +1,77 @@
+"""`run.json`: what ran, with which versions, from when to when, how it ended, and the attempts before it."""
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from absl import logging
+
+from jaxface.runtime import files
+from jaxface.runtime.workdir import Workdir
+
+RUNNING = "running"
+KILLED = "killed: the process ended without a word"
+_NAME = "run.json"
+_KEPT = 20
+_OF_AN_ATTEMPT = ("started", "ended", "exit", "packages", "git")
+_COMPARED = ("jaxface", "jax", "jaxlib", "numpy")  # what decides the numbers
+
+
+@contextlib.contextmanager
+def recorded(workdir: Workdir, provenance: Mapping[str, Any]) -> Iterator[None]:
+    """Keeps the record of a run: its provenance, when it began and ended, and how."""
+    record = {**provenance, "started": _now(), "ended": None, "exit": RUNNING, "before": _attempts(workdir)}
+    workdir.write_json(_NAME, record)
+    try:
+        yield
+    except BaseException as error:
+        with contextlib.suppress(OSError):  # the first error is the one to report
+            workdir.write_json(_NAME, record | {"ended": _now(), "exit": _in_words(error)})
+        raise
+    workdir.write_json(_NAME, record | {"ended": _now(), "exit": "ok"})
+
+
+def look_back(workdir: Workdir, provenance: Mapping[str, Any]) -> None:
+    """Says what the last run in this folder did not: that it was killed, or ran with other versions."""
+    last = _last(workdir)
+    if last.get("exit") == RUNNING:
+        logging.warning("the run in %s that began at %s was killed", workdir.path, last.get("started"))
+        workdir.write_json(_NAME, last | {"exit": KILLED})
+    if workdir.is_resumed:
+        _compare_versions(workdir, last.get("packages"), provenance.get("packages"))
+
+
+def _compare_versions(workdir: Workdir, before: Any, now: Any) -> None:
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return
+    names = [name for name in _COMPARED if before.get(name) != now.get(name)]
+    if names:
+        then, today = (", ".join(f"{name} {versions.get(name)}" for name in names) for versions in (before, now))
+        logging.warning("%s was made with %s; this is %s: numbers may differ", workdir.path, then, today)
+
+
+def _attempts(workdir: Workdir) -> list[dict[str, Any]]:
+    """The earlier runs in this folder, oldest first."""
+    last = _last(workdir)
+    before = last.get("before")
+    attempt = {name: last[name] for name in _OF_AN_ATTEMPT if name in last}
+    return [*(before if isinstance(before, list) else []), *([attempt] if attempt else [])][-_KEPT:]
+
+
+def _last(workdir: Workdir) -> dict[str, Any]:
+    """The record as it stands; a damaged one is named and replaced, for no result depends on it."""
+    file = workdir.path / _NAME
+    try:
+        return files.parse_object(file, files.read_bytes(file), "It is begun anew.") if file.exists() else {}
+    except ValueError as error:
+        logging.warning("%s", error)
+        return {}
+
+
+def _in_words(error: BaseException) -> str:
+    return "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S%z")

@@ -1,0 +1,189 @@
+"""What a run wrote is what it reads again: damaged, edited and exchanged files are named with their remedy."""
+
+import errno
+import json
+import os
+import stat
+
+import numpy as np
+import pytest
+
+from jaxface.runtime import files
+from jaxface.runtime.workdir import Workdir
+
+CONFIG = {"seed": 0}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A finished run of two stages and a model."""
+    run = Workdir(tmp_path / "run", CONFIG)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "x").write_text("x")
+    run.uses(data=tmp_path / "data")
+    run.stage("a", lambda: {"x": np.arange(3.0)})
+    run.stage("b", lambda: {"x": np.arange(4.0)})
+    run.write_bytes("params/model.safetensors", b"model")
+    run.write_text("scores.csv", "a,b\n")
+    run.finish({"EER": 0.123})
+    run.close()
+    return run.path
+
+
+def opened(folder):
+    run = Workdir(folder, CONFIG)
+    try:
+        run.stage("a", dict)
+        return run.finished()
+    finally:
+        run.close()
+
+
+def test_an_untouched_folder_is_reused_and_what_users_edit_is_theirs(folder):
+    (folder / "scores.csv").write_text("opened and saved again by a spreadsheet")
+    (folder / "notes.txt").write_text("mine")
+    (folder / "params" / "model.safetensors").unlink()
+    assert opened(folder) == {"EER": 0.123}
+
+
+def edited(name, old, new):
+    def change(folder):
+        content = (folder / name).read_bytes()
+        assert old in content
+        (folder / name).write_bytes(content.replace(old, new))
+
+    return name, change
+
+
+def replaced(name, content):
+    return name, lambda folder: (folder / name).write_bytes(content)
+
+
+EXCHANGED = "stages/a.npz", lambda folder: (folder / "stages" / "b.npz").replace(folder / "stages" / "a.npz")
+CHANGED = "is damaged or was changed after the run wrote it"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (edited("results.json", b"0.123", b"0.023"), f"{CHANGED}. Delete it and run the same command again: finished"),
+        (replaced("results.json", b""), CHANGED),
+        (EXCHANGED, f"{CHANGED}. Delete it and run the same command again"),
+        (replaced("stages/a.npz", b"PK"), CHANGED),
+        (replaced("params/model.safetensors", b"another"), f"{CHANGED}. Delete it and "),
+        (replaced("config.json", b""), "is damaged (Expecting value: line 1 column 1 (char 0)). Put the old file"),
+        (replaced("config.json", b"[]"), "is damaged (it holds [], no object). Put the old file back"),
+        (replaced("config.json", b"\xff"), "is damaged ("),
+        (replaced("config.json", b"[" * 100_000), "is damaged ("),
+        (replaced("data.json", b"{"), "is damaged ("),
+        (replaced("data.json", b'{"data": 3}'), "is damaged (TypeError"),
+        (replaced("data.json", b'{"data": {"paths": [], "files": {"x": [1]}}}'), "is damaged (TypeError"),
+        (replaced("data.json", b'{"data": {"paths": [3], "files": {}}}'), "is damaged (TypeError"),
+    ],
+)  # fmt: skip
+def test_a_changed_file_is_named_with_the_remedy(folder, change, message):
+    name, work = change
+    work(folder)
+    with pytest.raises(ValueError, match="is damaged") as caught:
+        opened(folder)
+    assert f"{folder / name} {message}" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["results.json", "stages/a.npz"])
+def test_without_digests_a_damaged_file_is_still_named(folder, name):
+    (folder / "digests.jsonl").unlink()
+    (folder / name).write_bytes(b"{")
+    with pytest.raises(ValueError, match="is damaged") as caught:
+        opened(folder)
+    assert f"{folder / name} is damaged (" in str(caught.value)
+    assert "Delete it and run the same command again" in str(caught.value)
+
+
+def test_the_remedies_work(folder):
+    (folder / "results.json").write_text("{}")
+    (folder / "results.json").unlink()
+    assert opened(folder) is None
+    (folder / "stages" / "a.npz").unlink()
+    run = Workdir(folder, CONFIG)
+    np.testing.assert_array_equal(run.stage("a", lambda: {"x": np.arange(3.0)})["x"], np.arange(3.0))
+    run.finish({"EER": 0.123})
+    run.close()
+    assert opened(folder) == {"EER": 0.123}
+
+
+def test_a_kill_between_the_journal_and_the_file_leaves_the_old_one_valid(tmp_path):
+    journal = files.Digests(tmp_path / "digests.jsonl")
+    journal.add("x", b"old")
+    journal.add("x", b"new")
+    with open(tmp_path / "digests.jsonl", "ab") as file:
+        file.write(b'\n{"file": "x", "bla')
+    again = files.Digests(tmp_path / "digests.jsonl")
+    again.add("y", b"after the half line")
+    again = files.Digests(tmp_path / "digests.jsonl")
+    assert again.names() == ["x", "y"]
+    for name, data, is_original in (
+        ("x", b"old", 1),
+        ("x", b"new", 1),
+        ("x", b"else", 0),
+        ("y", b"", 0),
+        ("z", b"", 1),
+    ):
+        assert again.is_original(name, data) == bool(is_original)
+
+
+def test_the_folder_is_flushed_after_the_rename(tmp_path, monkeypatch):
+    order = []
+    plain_fsync, plain_replace = os.fsync, os.replace
+
+    def fsync(handle):
+        order.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file")
+        plain_fsync(handle)
+
+    def replace(source, target):
+        order.append("rename")
+        plain_replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace)
+    files.write_atomically(tmp_path / "x", b"x")
+    assert order == ["file", "rename", "folder"]
+
+
+def test_a_file_system_that_cannot_flush_folders_is_no_trouble_and_a_broken_disk_is(tmp_path, monkeypatch):
+    plain = os.fsync
+
+    def failing(code):
+        def fsync(handle):
+            if stat.S_ISDIR(os.fstat(handle).st_mode):
+                raise OSError(code, os.strerror(code))
+            plain(handle)
+
+        return fsync
+
+    monkeypatch.setattr(os, "fsync", failing(errno.EINVAL))
+    files.write_atomically(tmp_path / "x", b"x")
+    monkeypatch.setattr(os, "fsync", failing(errno.EIO))
+    with pytest.raises(OSError, match="x could not be written: Input/output error"):
+        files.write_atomically(tmp_path / "x", b"y")
+
+
+def test_names_of_stages_are_names_of_files_everywhere():
+    plain = ("stages/fold-0-pairs.npz", "stages/ä ö.npz", "a/b/c.npz", "stages/console.npz")
+    assert [files.portable(name) for name in plain] == list(plain)
+    odd = ["a:b", "a?b", "con", "CON.npz", "lpt1.x", "trailing.", "trailing ", "a\nb", 'a"b', os.fsdecode(b"a\xff:")]
+    made = [files.portable(name) for name in odd]
+    assert len({name.lower() for name in made}) == len(odd)
+    for name in made:
+        assert not set(name) & set('<>:"\\|?*\n')
+        assert name.partition(".")[0].lower() not in ("con", "lpt1")
+        assert name == name.rstrip(". ")
+
+
+def test_names_that_are_not_utf8_reach_texts_arrays_and_json(tmp_path):
+    name = os.fsdecode(b"caf\xe9")
+    run = Workdir(tmp_path / "run", CONFIG)
+    assert run.write_text("x.csv", f"{name},ä\n").read_text(encoding="utf-8") == "caf\\xe9,ä\n"
+    for _ in range(2):
+        assert str(run.stage("names", lambda: {"names": np.array([name])})["names"][0]) == name
+    assert json.loads(run.write_json("x.json", {"name": name}).read_text())["name"] == name
+    run.close()
