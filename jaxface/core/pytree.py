@@ -14,7 +14,19 @@ def static(**kwargs: Any) -> Any:
     return dataclasses.field(metadata={"static": True}, **kwargs)
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, eq_default=False, field_specifiers=(static,))
+def whole(**kwargs: Any) -> Any:
+    """A leaf that holds integers, such as indices; the other leaves hold floating point numbers."""
+    return dataclasses.field(metadata={"whole": True}, **kwargs)
+
+
+def unbounded(**kwargs: Any) -> Any:
+    """A leaf in which infinities have a meaning, such as the logarithm of a weight of zero."""
+    return dataclasses.field(metadata={"unbounded": True}, **kwargs)
+
+
+@dataclass_transform(
+    frozen_default=True, kw_only_default=True, eq_default=False, field_specifiers=(static, whole, unbounded)
+)
 def params(cls: type[T]) -> type[T]:
     """Makes `cls` a frozen, keyword-only dataclass that is a pytree: what a user would save.
 
