@@ -13,7 +13,7 @@ from jax.typing import ArrayLike
 
 from jaxface.core import prng
 from jaxface.core.blocks import num_blocks
-from jaxface.core.pytree import params, static
+from jaxface.core.pytree import params, static, whole
 from jaxface.features import spectra
 from jaxface.features.maps import (  # noqa: F401 - the interface of every map
     check_square,
@@ -37,7 +37,7 @@ class Fastfood:
     """c blocks of the diagonals of (8); all but the permutation may be learned by gradient descent."""
 
     signs: jax.Array  # [c, D], B
-    permutation: jax.Array  # int32 [c, D], (Pi z)_i = z[permutation_i]
+    permutation: jax.Array = whole()  # int32 [c, D], (Pi z)_i = z[permutation_i]
     gaussian: jax.Array  # [c, D], G
     scale: jax.Array  # [c, D], S / (sigma sqrt D)
     input_dim: int = static()

@@ -50,6 +50,11 @@ class ScoringBasis:
     vectors: jax.Array  # [d, r]
     values: jax.Array  # [r], descending
 
+    def check(self) -> None:
+        """Refuses shapes that do not fit and negative variances; on the host."""
+        checks.shapes(mean=(self.mean, "... d"), vectors=(self.vectors, "... d r"), values=(self.values, "... r"))
+        checks.between("values", self.values, 0, math.inf)
+
 
 def llr(model: JointBayes, x1: jax.Array, x2: jax.Array) -> jax.Array:
     """Log-likelihood ratio of two images `[d]`.

@@ -20,6 +20,16 @@ class JointBayes:
     identity_cov: jax.Array  # [d, d], T_mu, positive semidefinite
     noise_cov: jax.Array  # [d, d], T_eps, positive definite
 
+    def check(self) -> None:
+        """Refuses shapes that do not fit and covariances that are none; on the host."""
+        checks.shapes(
+            mean=(self.mean, "... d"),
+            identity_cov=(self.identity_cov, "... d d"),
+            noise_cov=(self.noise_cov, "... d d"),
+        )
+        psd.check_covariance("identity_cov", self.identity_cov, is_definite=False)
+        psd.check_covariance("noise_cov", self.noise_cov, is_definite=True)
+
 
 @params
 class FreeJointBayes:

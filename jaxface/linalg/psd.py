@@ -8,6 +8,7 @@ import math
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
 
 from jaxface.core import checks
@@ -35,6 +36,22 @@ def is_definite(pivots: jax.Array) -> jax.Array:
     """Whether squared pivots, those of Cholesky factors `[d]`, all exceed `d eps` times the largest; False for NaN."""
     squared = pivots**2
     return squared.min() > len(pivots) * float(jnp.finfo(pivots.dtype).eps) * squared.max()
+
+
+def check_covariance(name: str, cov: jax.Array, *, is_definite: bool) -> None:
+    """Refuses covariances `[..., d, d]` on the host: not symmetric, or not positive (semi)definite as they are held."""
+    a = np.asarray(cov)
+    eps, largest = float(np.finfo(a.dtype).eps), np.abs(a).max(initial=0)
+    if np.abs(a - np.swapaxes(a, -1, -2)).max(initial=0) > math.sqrt(eps) * largest:
+        raise ValueError(f"{name} must be symmetric.")
+    least = float(np.linalg.eigvalsh(a / (largest or 1)).min(initial=math.inf))
+    try:
+        is_valid = least >= -10 * a.shape[-1] * eps if not is_definite else np.linalg.cholesky(a / (largest or 1)).any()
+    except np.linalg.LinAlgError:
+        is_valid = False
+    if not is_valid:
+        kind = "definite" if is_definite else "semidefinite"
+        raise ValueError(f"{name} must be positive {kind}; its least eigenvalue is {least * float(largest):.3g}.")
 
 
 def solve(a: jax.Array, b: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:

@@ -12,6 +12,7 @@ an image, becomes one vector: what its pairs say about z, and where they would m
     pcca        PCCAMixture; latent_posterior (18), (19), conditional, predict; closed_form and canonical_correlations
     initialize  k-means++ and the closed form of each cluster
     gmm         GMM with diagonal covariances: one view, no z
+    validity    what the models' own `check` refuses, for models that come from files
     encode      gradient_vector (42)-(45), latent_vector, super_vector, fisher_vector (1), (2); encode_batch
     normalize   signed root, unit rows, unit length
 

@@ -12,8 +12,9 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks
 from jaxface.core.fitinfo import FitInfo
-from jaxface.core.pytree import params
+from jaxface.core.pytree import params, unbounded
 from jaxface.mixtures import em, initialize, stats
+from jaxface.mixtures.validity import check_weights
 from jaxface.mixtures.views import View
 
 
@@ -21,9 +22,17 @@ from jaxface.mixtures.views import View
 class GMM:
     """Parameters of the model."""
 
-    log_weights: jax.Array  # [k]
+    log_weights: jax.Array = unbounded()  # [k]
     mean: jax.Array  # [k, n]
     variance: jax.Array  # [k, n]
+
+    def check(self) -> None:
+        """Refuses shapes that do not fit, weights that are none and variances that are not positive; on the host."""
+        checks.shapes(
+            log_weights=(self.log_weights, "... k"), mean=(self.mean, "... k n"), variance=(self.variance, "... k n")
+        )
+        check_weights(self.log_weights)
+        checks.positive("variance", self.variance)
 
     @property
     def views(self) -> tuple[View]:

@@ -15,8 +15,9 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.core.pytree import params
+from jaxface.core.pytree import params, unbounded
 from jaxface.linalg import psd, spectral
+from jaxface.mixtures.validity import check_noise, check_weights
 from jaxface.mixtures.views import View, is_full, latent_cov, latent_mean, present, project, solve, varies
 
 
@@ -24,13 +25,26 @@ from jaxface.mixtures.views import View, is_full, latent_cov, latent_mean, prese
 class PCCAMixture:
     """Parameters of the model; the noise is diagonal in both views, or full in both."""
 
-    log_weights: jax.Array  # [k]
+    log_weights: jax.Array = unbounded()  # [k]
     mean_x: jax.Array  # [k, n]
     mean_y: jax.Array  # [k, m]
     loadings_x: jax.Array  # [k, n, d], W_x
     loadings_y: jax.Array  # [k, m, d], W_y
     noise_x: jax.Array  # [k, n] or [k, n, n], Psi_x
     noise_y: jax.Array  # [k, m] or [k, m, m], Psi_y
+
+    def check(self) -> None:
+        """Refuses shapes that do not fit, weights that are none and noise that is not positive; on the host."""
+        checks.shapes(
+            log_weights=(self.log_weights, "... k"),
+            mean_x=(self.mean_x, "... k n"),
+            mean_y=(self.mean_y, "... k m"),
+            loadings_x=(self.loadings_x, "... k n d"),
+            loadings_y=(self.loadings_y, "... k m d"),
+        )
+        check_weights(self.log_weights)
+        check_noise("noise_x", self.noise_x, self.mean_x)
+        check_noise("noise_y", self.noise_y, self.mean_y)
 
     @property
     def views(self) -> tuple[View, View]:

@@ -14,7 +14,7 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks
 from jaxface.core.fitinfo import FitInfo
-from jaxface.core.pytree import params, static
+from jaxface.core.pytree import params, static, whole
 from jaxface.sparse import atom_update, ksvd, omp
 from jaxface.sparse.atom_update import Update
 from jaxface.sparse.dictionary import Dictionary, decode
@@ -26,7 +26,7 @@ class DictionaryHallucinator:
     """A mean face and atoms; the code of the visible pixels about their mean is that of the face."""
 
     mean: jax.Array  # [d]
-    visible: jax.Array  # int32 [v]
+    visible: jax.Array = whole()  # int32 [v]
     atoms: jax.Array  # [d, k]
     sparsity: int = static()
 

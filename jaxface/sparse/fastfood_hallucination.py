@@ -24,7 +24,7 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks, prng
 from jaxface.core.fitinfo import FitInfo
-from jaxface.core.pytree import params, static
+from jaxface.core.pytree import params, static, whole
 from jaxface.features import choose_bandwidth, dekernelize, fastfood, feature_matrix, forms, gram_matrix
 from jaxface.features.fastfood import Fastfood
 from jaxface.linalg import hadamard
@@ -40,7 +40,7 @@ class FastfoodDictionaryHallucinator:
     """A mean face, the two maps, and the two parts of the atoms."""
 
     mean: jax.Array  # [d]
-    visible: jax.Array  # int32 [v]
+    visible: jax.Array = whole()  # int32 [v]
     face_map: Fastfood
     visible_map: Fastfood
     face_atoms: jax.Array  # [f, k], D
@@ -50,8 +50,8 @@ class FastfoodDictionaryHallucinator:
     def prepare(self) -> Reconstruction:
         """OMP on D_v, then least squares for the image of the features."""
         features = feature_reconstruction(self)
-        solve = dekernelize.least_squares(self.face_map)
-        return lambda pixels: self.mean + solve(features(pixels), forms.sin).x
+        solve = dekernelize.solver(self.face_map, forms.sin)
+        return lambda pixels: self.mean + solve(features(pixels))
 
 
 class Maps(NamedTuple):
@@ -84,11 +84,15 @@ def feature_reconstruction(model: FastfoodDictionaryHallucinator) -> Reconstruct
 
 
 def share_clipped(model: FastfoodDictionaryHallucinator, pixels: ArrayLike) -> jax.Array:
-    """The share of the features of a reconstruction beyond the range of the sine, where no image has them."""
+    """The share of the features of a reconstruction beyond the range of the sine, where no image has them.
+
+    NaN for pixels with NaN.
+    """
     checks.shapes(visible=(model.visible, "v"), pixels=(pixels, "v"))
     checks.floating(pixels=pixels)
     features = feature_reconstruction(model)(jnp.asarray(pixels))
-    return (jnp.abs(features) > 1 / math.sqrt(features.shape[0])).mean(dtype=features.dtype)
+    share = (jnp.abs(features) > 1 / math.sqrt(features.shape[0])).mean(dtype=features.dtype)
+    return jnp.where(jnp.isnan(features).any(), jnp.nan, share)
 
 
 def draw_maps(key: jax.Array, x: ArrayLike, mask: ArrayLike, *, expansion: int, quantile: float) -> Maps:

@@ -20,9 +20,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxface.core import checks, prng
+from jaxface.core import checks, fitinfo, prng
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.core.pytree import params
+from jaxface.core.pytree import params, whole
+from jaxface.linalg import scaling
 from jaxface.sparse.hallucination import Reconstruction, checked
 from jaxface.sparse.linear_hallucination import fit_ridge
 
@@ -55,10 +56,10 @@ class NetworkHallucinator:
     """A mean face, the network, and the mirror image."""
 
     mean: jax.Array  # [d]
-    visible: jax.Array  # int32 [v]
+    visible: jax.Array = whole()  # int32 [v]
     weights: Weights
-    mirror: jax.Array  # int32 [d], where each pixel is in the mirrored image; 0 to d - 1 where there is no symmetry
-    mirror_visible: jax.Array  # int32 [v], the same among the visible pixels
+    mirror: jax.Array = whole()  # int32 [d], the place of each pixel in the mirrored image; 0 to d - 1 without
+    mirror_visible: jax.Array = whole()  # int32 [v], the same among the visible pixels
 
     def prepare(self) -> Reconstruction:
         """Two passes through the network."""
@@ -95,11 +96,12 @@ def fit_network(
     floor: float = 0.1,
     mirror: ArrayLike | None = None,
 ) -> tuple[NetworkHallucinator, FitInfo]:
-    """A network of `num_layers` layers of `width` for faces x `[n, d]`; the objective is the loss of every epoch.
+    """A network of `num_layers` layers of `width` for faces x `[n, d]`.
 
-    `floor` is in units of the median error of the ridge regression it starts from. A mask must show a pixel where it
-    shows its mirror image. An epoch has `n // batch_size` steps, and an optimizer is known to `jit` by its identity. On
-    the host.
+    The objective of an epoch is the mean loss of its steps, each at the weights that the step starts from. `floor` is in
+    units of the median error of the ridge regression it starts from, whose jitter is that of the report. A mask must
+    show a pixel where it shows its mirror image. An epoch has `n // batch_size` steps, and an optimizer is known to
+    `jit` by its identity. On the host.
     """
     checks.typed_key(key)
     centred, mean, visible = checked(x, mask)
@@ -112,11 +114,14 @@ def fit_network(
     checks.between("dropout", dropout, 0.0, 1.0, closed_high=False)
     places, among = _mirrored(mirror, visible, centred.shape[1])
     mean = (mean + mean[places]) / 2
-    start, _ = fit_ridge(x, mask, ridge=ridge)
+    start, begun = fit_ridge(x, mask, ridge=ridge)
     faces = jnp.asarray(x, mean.dtype) - mean[None, :]
+    power = scaling.exponent(faces)  # steps of an optimizer have a size of their own: they are made in a unit near 1
+    faces = scaling.shifted(faces, -power)
     seen = faces[:, visible]
     median = jnp.median(((seen @ start.matrix - faces) ** 2).mean(axis=1))
-    tiny = jnp.asarray(jnp.finfo(mean.dtype).eps, mean.dtype)
+    energy = (faces**2).mean()
+    tiny = float(jnp.finfo(mean.dtype).eps) * jnp.where(energy > 0, energy, 1)
     weights = _drawn(prng.stream(key, "weights"), start.matrix, seen, width, num_layers)
     learnt, losses = _descend(
         prng.stream(key, "epochs"),
@@ -130,24 +135,28 @@ def fit_network(
         dropout=dropout,
         optimizer=optimizer,
     )
-    finite = jnp.isfinite(losses).all()
-    info = FitInfo(
-        status=jnp.where(finite, int(Status.OK), int(Status.NON_FINITE)).astype(jnp.int32),
-        num_iters=jnp.asarray(num_epochs, jnp.int32),
-        objective=losses,
-        rank=jnp.asarray(-1, jnp.int32),
-        jitter=jnp.asarray(ridge, mean.dtype),
-        num_replaced=jnp.zeros((), jnp.int32),
-    )
+    status = fitinfo.worst(begun.status, jnp.where(fitinfo.all_finite((losses, learnt)), Status.OK, Status.NON_FINITE))
+    objective = losses + 2 * math.log(2) * power.astype(losses.dtype)
+    info = begun._replace(status=status, num_iters=jnp.asarray(num_epochs, jnp.int32), objective=objective)
+    learnt = _in_unit_of_faces(learnt, power)
     model = NetworkHallucinator(mean=mean, visible=visible, weights=learnt, mirror=places, mirror_visible=among)
     return model, info
+
+
+def _in_unit_of_faces(weights: Weights, power: jax.Array) -> Weights:
+    """The weights for pixels themselves, of those for pixels in units of `2^power`: the hidden layers are the same."""
+    return weights._replace(
+        first=scaling.shifted(weights.first, -power),
+        last=scaling.shifted(weights.last, power),
+        offset=scaling.shifted(weights.offset, power),
+    )
 
 
 def _mirrored(mirror: ArrayLike | None, visible: jax.Array, d: int) -> tuple[jax.Array, jax.Array]:
     """The mirror image as places of pixels, of all `[d]` and among the visible ones `[v]`."""
     places = np.arange(d) if mirror is None else np.asarray(mirror)
     checks.shapes(mirror=(places, str(d)))
-    checks.dense_labels("mirror", places, d)
+    places = np.asarray(checks.dense_labels("mirror", places, d))
     if (places[places] != np.arange(d)).any():
         raise ValueError("mirror must be its own inverse: the mirror image of the mirror image is the image.")
     seen = np.asarray(visible)

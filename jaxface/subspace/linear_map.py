@@ -2,6 +2,7 @@
 
 import jax
 
+from jaxface.core import checks
 from jaxface.core.pytree import params
 
 
@@ -11,6 +12,10 @@ class LinearMap:
 
     mean: jax.Array  # [d]
     basis: jax.Array  # [d, r], W
+
+    def check(self) -> None:
+        """Refuses shapes that do not fit."""
+        checks.shapes(mean=(self.mean, "... d"), basis=(self.basis, "... d r"))
 
 
 def transform(linear_map: LinearMap, x: jax.Array) -> jax.Array:

@@ -1,0 +1,24 @@
+"""What a mixture must be to have a density: checks of the parameters on the host, for models that come from files."""
+
+import jax
+import numpy as np
+
+from jaxface.core import checks
+from jaxface.linalg import psd
+
+
+def check_weights(log_weights: jax.Array) -> None:
+    """Refuses logarithms of weights that do not add up to one; on the host."""
+    total = np.exp(np.asarray(log_weights, np.float64)).sum(axis=-1)
+    if not np.allclose(total, 1, atol=1e-3):
+        raise ValueError(f"log_weights must be those of weights that add up to 1; they add up to {total!s:.40}.")
+
+
+def check_noise(name: str, noise: jax.Array, mean: jax.Array) -> None:
+    """Refuses noise of means `[..., k, n]` that is not positive, diagonal or full; on the host."""
+    if noise.ndim == mean.ndim:
+        checks.shapes(mean=(mean, "... k n"), **{name: (noise, "... k n")})
+        checks.positive(name, noise)
+    else:
+        checks.shapes(mean=(mean, "... k n"), **{name: (noise, "... k n n")})
+        psd.check_covariance(name, noise, is_definite=True)
