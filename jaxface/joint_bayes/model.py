@@ -27,8 +27,8 @@ class JointBayes:
             identity_cov=(self.identity_cov, "... d d"),
             noise_cov=(self.noise_cov, "... d d"),
         )
-        psd.check_covariance("identity_cov", self.identity_cov, is_definite=False)
-        psd.check_covariance("noise_cov", self.noise_cov, is_definite=True)
+        psd.check_covariance("identity_cov", self.identity_cov, unit=self.noise_cov)
+        psd.check_covariance("noise_cov", self.noise_cov)
 
 
 @params

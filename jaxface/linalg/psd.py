@@ -38,20 +38,28 @@ def is_definite(pivots: jax.Array) -> jax.Array:
     return squared.min() > len(pivots) * float(jnp.finfo(pivots.dtype).eps) * squared.max()
 
 
-def check_covariance(name: str, cov: jax.Array, *, is_definite: bool) -> None:
-    """Refuses covariances `[..., d, d]` on the host: not symmetric, or not positive (semi)definite as they are held."""
+def check_covariance(name: str, cov: jax.Array, *, unit: jax.Array | None = None) -> None:
+    """Refuses covariances `[..., d, d]` on the host that are not symmetric or not positive definite as they are held.
+
+    With the `unit` of another covariance they may be semidefinite, but for the rounding of the larger of the two.
+    """
     a = np.asarray(cov)
-    eps, largest = float(np.finfo(a.dtype).eps), np.abs(a).max(initial=0)
-    if np.abs(a - np.swapaxes(a, -1, -2)).max(initial=0) > math.sqrt(eps) * largest:
+    eps = float(np.finfo(a.dtype).eps)
+    scale = max(float(np.abs(each).max(initial=0)) for each in (a, 0 * a if unit is None else np.asarray(unit))) or 1.0
+    if np.abs(a - np.swapaxes(a, -1, -2)).max(initial=0) > math.sqrt(eps) * scale:
         raise ValueError(f"{name} must be symmetric.")
-    least = float(np.linalg.eigvalsh(a / (largest or 1)).min(initial=math.inf))
+    least = float(np.linalg.eigvalsh(a / a.dtype.type(scale)).min(initial=math.inf))
+    if not (_has_cholesky(a / a.dtype.type(scale)) if unit is None else least >= -10 * a.shape[-1] * eps):
+        kind = "definite" if unit is None else "semidefinite"
+        raise ValueError(f"{name} must be positive {kind}; its least eigenvalue is {least * scale:.3g}.")
+
+
+def _has_cholesky(a: np.ndarray) -> bool:
     try:
-        is_valid = least >= -10 * a.shape[-1] * eps if not is_definite else np.linalg.cholesky(a / (largest or 1)).any()
+        np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
-        is_valid = False
-    if not is_valid:
-        kind = "definite" if is_definite else "semidefinite"
-        raise ValueError(f"{name} must be positive {kind}; its least eigenvalue is {least * float(largest):.3g}.")
+        return False
+    return True
 
 
 def solve(a: jax.Array, b: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:

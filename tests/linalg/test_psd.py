@@ -1,5 +1,6 @@
 import jax.numpy as jnp
 import numpy as np
+import pytest
 import scipy.linalg
 import scipy.stats
 
@@ -41,3 +42,20 @@ def test_definite_means_pivots_above_the_rounding_of_the_factorisation():
         assert psd.is_definite(unit * jnp.asarray([2.0, 1.0, 2 * np.sqrt(4 * eps)]))
         assert not psd.is_definite(unit * jnp.asarray([2.0, 1.0, 2 * np.sqrt(2 * eps)]))
     assert not psd.is_definite(jnp.diagonal(jnp.linalg.cholesky(-jnp.eye(3))))  # NaN
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_covariances_that_are_none_are_refused(dtype):
+    noise = np.array([[2, 1], [1, 2]], dtype)
+    psd.check_covariance("cov", noise)
+    psd.check_covariance("cov", np.stack([noise, noise * dtype(1e-30)]))
+    psd.check_covariance("cov", np.zeros((2, 2), dtype), unit=noise)
+    psd.check_covariance("cov", -noise * np.finfo(dtype).eps, unit=noise)  # rounding beside the other covariance
+    for bad, unit, message in (
+        (noise - 2 * np.eye(2, dtype=dtype), None, "cov must be positive definite; its least eigenvalue is -1"),
+        (np.zeros((2, 2), dtype), None, "cov must be positive definite; its least eigenvalue is 0"),
+        (-noise, noise, "cov must be positive semidefinite; its least eigenvalue is -3"),
+        (np.triu(noise), None, "cov must be symmetric"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            psd.check_covariance("cov", bad, unit=unit)
