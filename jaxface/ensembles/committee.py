@@ -42,7 +42,7 @@ class Growth(NamedTuple):
 
 def diagnose(log_posteriors: ArrayLike, labels: ArrayLike) -> Diagnosis:
     """Errors of log posteriors `[m, n, c]` at images with known labels `[n]`."""
-    _check(log_posteriors, labels)
+    labels = _checked_labels(log_posteriors, labels)
     c = _products(jnp.asarray(log_posteriors), jnp.asarray(labels))
     m = c.shape[0]
     average, together = jnp.diagonal(c).mean(), c.mean()
@@ -57,9 +57,10 @@ def diagnose(log_posteriors: ArrayLike, labels: ArrayLike) -> Diagnosis:
 def growth(log_posteriors: ArrayLike, labels: ArrayLike, *, rule: Rule = fusion.sum) -> Growth:
     """Errors and accuracy of the first T members for all T, in one pass over log posteriors `[m, n, c]`.
 
-    `rule` is one of `fusion`; for `weighted` add the logarithms of the weights to the posteriors and take `sum`.
+    `rule` is one of `fusion`; for `weighted` add the logarithms of the weights to the posteriors and take `sum`. The
+    classes are those that `predict` names of the rule's answer, ties included. NaN in an image is NaN in the accuracy.
     """
-    _check(log_posteriors, labels)
+    labels = _checked_labels(log_posteriors, labels)
     if rule not in _RUNNING:
         names = ", ".join(f"fusion.{known.__name__}" for known in _RUNNING)
         raise ValueError(f"rule must be one of {names}; got {checks.describe(rule)}.")
@@ -75,8 +76,8 @@ def _growth(log_posteriors: jax.Array, labels: jax.Array, *, rule: Rule) -> Grow
 
     def add(state: Any, one: jax.Array) -> tuple[Any, jax.Array]:
         state = running.add(state, one)
-        is_right = fusion.predict(running.scores(state)) == labels
-        return state, is_right.mean(dtype=c.dtype)
+        predicted = fusion.predict(running.answer(state))
+        return state, jnp.where(predicted < 0, jnp.nan, predicted == labels).mean(dtype=c.dtype)
 
     _, accuracy = jax.lax.scan(add, running.start(log_posteriors), log_posteriors)
     return Growth(jnp.cumsum(jnp.diagonal(c)) / size, within / size**2, accuracy)
@@ -90,62 +91,67 @@ def _products(log_posteriors: jax.Array, labels: jax.Array) -> jax.Array:
     return flat @ flat.T / labels.shape[0]
 
 
-def _check(log_posteriors: ArrayLike, labels: ArrayLike) -> None:
+def _checked_labels(log_posteriors: ArrayLike, labels: ArrayLike) -> ArrayLike:
     sizes = checks.shapes(log_posteriors=(log_posteriors, "m n c"), labels=(labels, "n"))
     checks.floating(log_posteriors=log_posteriors)
     checks.at_least("number of members", sizes["m"], 1)
     checks.at_least("number of images", sizes["n"], 1)
-    checks.dense_labels("labels", labels, sizes["c"])
+    return checks.dense_labels("labels", labels, sizes["c"])
 
 
 class _Running(NamedTuple):
-    """A fusion rule one member at a time; `scores` `[n, c]` order the classes as the rule does."""
+    """A fusion rule one member at a time; `answer` `[n, c]` is that of the rule, to the last bit."""
 
     start: Callable[[jax.Array], Any]  # of log posteriors [m, n, c]
     add: Callable[[Any, jax.Array], Any]
-    scores: Callable[[Any], jax.Array]
+    answer: Callable[[Any], jax.Array]
 
 
 def _fold(add: Callable[[jax.Array, jax.Array], jax.Array], neutral: float) -> _Running:
-    return _Running(lambda all_members: jnp.full_like(all_members[0], neutral), add, lambda state: state)
+    return _Running(lambda all_members: jnp.full_like(all_members[0], neutral), add, fusion.normalize)
 
 
-def _start_of_sum(all_members: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The sum of `exp(log P - shift)` and the shift, which is that of `logsumexp` over all members: ties stay ties."""
-    largest = all_members.max(axis=0)
-    return jnp.zeros_like(largest), jnp.where(jnp.isneginf(largest), 0, largest)
+class _Votes(NamedTuple):
+    """Votes so far, and the sum that settles their ties."""
+
+    count: jax.Array  # type: ignore[assignment]  # [n, c]
+    total: fusion.Total
 
 
-def _add_to_sum(state: tuple[jax.Array, jax.Array], one: jax.Array) -> tuple[jax.Array, jax.Array]:
-    total, shift = state
-    return total + jnp.exp(one - shift), shift
+def _add_votes(state: _Votes, one: jax.Array) -> _Votes:
+    return _Votes(state.count + fusion.votes(one), fusion.add(state.total, one))
 
 
-def _log_of_sum(state: tuple[jax.Array, jax.Array]) -> jax.Array:
-    total, shift = state
-    return jnp.log(total) + shift
+class _Sorted(NamedTuple):
+    """Members in ascending order, places not yet taken at infinity."""
+
+    ascending: jax.Array  # [m, n, c]
+    number: jax.Array  # int32 []
 
 
-def _insert(ascending: jax.Array, one: jax.Array) -> jax.Array:
-    """Members in ascending order `[m, n, c]`, places not yet taken at infinity, with one more."""
-    below = jnp.concatenate([jnp.full_like(one, -jnp.inf)[None], ascending[:-1]])
-    return jnp.clip(one[None], below, ascending)
+def _insert(state: _Sorted, one: jax.Array) -> _Sorted:
+    below = jnp.concatenate([jnp.full_like(one, -jnp.inf)[None], state.ascending[:-1]])
+    return _Sorted(jnp.clip(one[None], below, state.ascending), state.number + 1)
 
 
-def _middle(ascending: jax.Array) -> jax.Array:
-    taken = (ascending[:, 0, 0] < jnp.inf).sum()
-    return jnp.logaddexp(ascending[(taken - 1) // 2], ascending[taken // 2])
+def _middle(state: _Sorted) -> jax.Array:
+    ascending, number = state
+    return fusion.normalize(jnp.logaddexp(ascending[(number - 1) // 2], ascending[number // 2]))
 
 
 _RUNNING: dict[Rule, _Running] = {
-    fusion.sum: _Running(_start_of_sum, _add_to_sum, _log_of_sum),
+    fusion.sum: _Running(lambda all_members: fusion.nothing(all_members[0]), fusion.add, fusion.mean),
     fusion.product: _fold(jnp.add, 0.0),
     fusion.min: _fold(jnp.minimum, jnp.inf),
     fusion.max: _fold(jnp.maximum, -jnp.inf),
-    fusion.median: _Running(lambda all_members: jnp.full_like(all_members, jnp.inf), _insert, _middle),
+    fusion.median: _Running(
+        start=lambda all_members: _Sorted(jnp.full_like(all_members, jnp.inf), jnp.zeros((), jnp.int32)),
+        add=_insert,
+        answer=_middle,
+    ),
     fusion.vote: _Running(
-        start=lambda all_members: (jnp.zeros_like(all_members[0]), _start_of_sum(all_members)),
-        add=lambda state, one: (state[0] + fusion.votes(one), _add_to_sum(state[1], one)),
-        scores=lambda state: fusion.vote_scores(state[0], fusion.normalize(_log_of_sum(state[1]))),
+        start=lambda all_members: _Votes(jnp.zeros_like(all_members[0]), fusion.nothing(all_members[0])),
+        add=_add_votes,
+        answer=lambda state: fusion.vote_scores(state.count, fusion.mean(state.total)),
     ),
 }

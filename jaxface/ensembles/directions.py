@@ -9,7 +9,8 @@ so `W = diag(v_J)^-1/2 V diag(1 - s^2)^-1/2` whitens S_w / n and diagonalises S_
 on S_w is added to v. Where S_w is nearly singular, 1 - s^2 has lost its digits and the thin factor of S_w has not.
 
 Axes `[k]` that hold -1 are not used: their rows of W are zero. A `ridge` adds `ridge (tr S_w / k) I` to S_w. Gradients
-are stopped, but for `by_cholesky`, which needs no eigenvectors.
+are stopped, but for `by_cholesky`, which needs no eigenvectors. A change of unit is the caller's business: squares of
+the coordinates must be inside the range of their type.
 """
 
 from typing import NamedTuple
@@ -28,6 +29,7 @@ class Directions(NamedTuple):
 
     basis: jax.Array  # [k, r], W
     rank: jax.Array  # int32 [], of S_w on the axes; the short cuts count axes with a variance, or a ridge
+    jitter: jax.Array  # [], what the ridge added to the diagonal of S_w / n
     margin: jax.Array  # [], about the least of 1 - s^2; NaN when rounding left nothing of it
 
 
@@ -36,12 +38,12 @@ def by_cholesky(moments: ClassMoments, variances: jax.Array, axes: jax.Array, *,
 
     They come in no order, and without eigenvectors: in about a tenth of the time of `by_means`.
     """
-    scale, a = _scaled_means(moments, variances, axes, ridge)
+    scale, a, jitter = _scaled_means(moments, variances, axes, ridge)
     eye = jnp.eye(axes.shape[0], dtype=a.dtype)
     inverse = solve_triangular(jnp.linalg.cholesky(eye - a.T @ a), eye, lower=True)
     # The largest diagonal entry of (I - A'A)^-1 is at most its largest eigenvalue 1 / (1 - s^2), and not far below.
     margin = 1 / (inverse**2).sum(axis=0).max()
-    return Directions(scale[:, None] * inverse.T, (scale > 0).sum(dtype=jnp.int32), margin)
+    return Directions(scale[:, None] * inverse.T, (scale > 0).sum(dtype=jnp.int32), jitter, margin)
 
 
 def by_means(
@@ -49,11 +51,11 @@ def by_means(
 ) -> Directions:
     """The `width` leading directions: `W = diag(v_J)^-1/2 V diag(1 - s^2)^-1/2`."""
     moments, variances, ridge = jax.lax.stop_gradient((moments, variances, ridge))
-    scale, a = _scaled_means(moments, variances, axes, ridge)
+    scale, a, jitter = _scaled_means(moments, variances, axes, ridge)
     svd = spectral.thin_svd(a)
     within = (1 - svd.values) * (1 + svd.values)
     basis = scale[:, None] * svd.right[:width].T * (within[:width] ** -0.5)[None, :]
-    return Directions(basis, (scale > 0).sum(dtype=jnp.int32), within.min())
+    return Directions(basis, (scale > 0).sum(dtype=jnp.int32), jitter, within.min())
 
 
 def by_rows(
@@ -62,12 +64,13 @@ def by_rows(
 ) -> Directions:  # fmt: skip
     """The same of rows y `[n, p]` seen weights `[n]` times, in any coordinates: two thin SVDs, no scatter is formed.
 
-    Directions in which S_w vanishes are left out: their columns are zero and the rank says how many remain.
+    Weights are relative: a common factor changes nothing. Directions in which S_w vanishes are left out: their columns
+    are zero and the rank says how many remain.
     """
     y, weights, ridge = jax.lax.stop_gradient((y, weights, ridge))
     x = jnp.where(axes[None, :] >= 0, y[:, axes], 0)
     counts = jax.ops.segment_sum(weights, labels, num_classes)
-    means = jax.ops.segment_sum(weights[:, None] * x, labels, num_classes) / jnp.maximum(counts, 1)[:, None]
+    means = jax.ops.segment_sum(weights[:, None] * x, labels, num_classes) / jnp.where(counts > 0, counts, 1)[:, None]
     share = counts / counts.sum()
     between = jnp.sqrt(share)[:, None] * (means - (share @ means)[None, :])
     within = jnp.sqrt(weights / counts.sum())[:, None] * (x - means[labels])
@@ -81,20 +84,20 @@ def by_rows(
     inverse = jnp.where(usable, 1 / jnp.where(usable, svd.values, 1), 0)
     whitening = scale[:, None] * svd.right.T * inverse[None, :]
     basis = whitening @ spectral.thin_svd(between @ whitening).right[:width].T
-    return Directions(basis, rank, svd.values.min() ** 2)
+    return Directions(basis, rank, gamma, svd.values.min() ** 2)
 
 
 def _scaled_means(
     moments: ClassMoments, variances: jax.Array, axes: jax.Array, ridge: ArrayLike
-) -> tuple[jax.Array, jax.Array]:
-    """`diag(v_J + gamma)^-1/2` `[k]` and A `[c, k]`; zero on axes without variance."""
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """`diag(v_J + gamma)^-1/2` `[k]` and A `[c, k]`, zero on axes without variance, and gamma."""
     share = moments.counts / moments.counts.sum()
     means = moments.mean[:, axes]
     total = jnp.where(axes >= 0, variances[axes], 0)
     between = jnp.where(axes >= 0, share @ means**2, 0)
     gamma = _ridge_size(ridge, total.sum() - between.sum(), axes)
     scale = _inverse_root(jnp.where(axes >= 0, total + gamma, 0))
-    return scale, jnp.sqrt(share)[:, None] * means * scale[None, :]
+    return scale, jnp.sqrt(share)[:, None] * means * scale[None, :], gamma
 
 
 def _ridge_size(ridge: ArrayLike, trace: jax.Array, axes: jax.Array) -> jax.Array:

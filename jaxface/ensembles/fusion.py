@@ -6,7 +6,9 @@ weights learnt on held-out images.
 """
 
 import math
+from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -14,18 +16,44 @@ from jax.scipy.special import logsumexp
 from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo, loops
-from jaxface.core.fitinfo import FitInfo
+from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.linalg import distances
+
+S = TypeVar("S")
+
+
+class Total(NamedTuple):
+    """The sum `exp(shift) scaled` of `P_t` over some members."""
+
+    scaled: jax.Array  # [..., c], sum of exp(log P_t - shift)
+    shift: jax.Array  # [..., c], the largest log P_t so far
+
+
+def nothing(one: jax.Array) -> Total:
+    """The sum over no members, whose posteriors are like those of `one` `[..., c]`."""
+    checks.floating(log_posteriors=one)
+    return Total(jnp.zeros_like(one), jnp.full_like(one, float(jnp.finfo(one.dtype).min)))
+
+
+def add(total: Total, one: jax.Array) -> Total:
+    """The sum with the posteriors `[..., c]` of one more member."""
+    shift = jax.lax.stop_gradient(jnp.maximum(total.shift, one))
+    return Total(total.scaled * jnp.exp(total.shift - shift) + jnp.exp(one - shift), shift)
+
+
+def mean(total: Total) -> jax.Array:
+    """`log P` of a sum: `nothing`, `add` and `mean` are the sum rule one member at a time, to the last bit."""
+    return normalize(jnp.log(total.scaled) + total.shift)
 
 
 def sum(log_posteriors: jax.Array) -> jax.Array:
     """`P = 1/T sum_t P_t`."""
-    return normalize(logsumexp(log_posteriors, axis=0))
+    return mean(_in_order(add, nothing(log_posteriors[0]), log_posteriors))
 
 
 def product(log_posteriors: jax.Array) -> jax.Array:
     """`P` proportional to `prod_t P_t`, as a sum of logarithms: a product of 400 factors underflows."""
-    return normalize(log_posteriors.sum(axis=0))
+    return normalize(_in_order(jnp.add, jnp.zeros_like(log_posteriors[0]), log_posteriors))
 
 
 def min(log_posteriors: jax.Array) -> jax.Array:
@@ -70,13 +98,15 @@ def fit_weights(
 
     The problem is concave, so the start does not matter, and every step ascends: `w_t` becomes the mean share of member
     t in the posterior of the right class. Images whose class every member calls impossible are left out. Held-out
-    people are enrolled first (`lda_member.enroll`).
+    people are enrolled first (`lda_member.enroll`). Where every member calls the truth of every image impossible, the
+    weights stay equal and the status is UNIDENTIFIED.
     """
     sizes = checks.shapes(log_posteriors=(log_posteriors, "m n c"), labels=(labels, "n"))
     checks.floating(log_posteriors=log_posteriors)
+    checks.between("log_posteriors", log_posteriors, -math.inf, math.inf, closed_high=False)  # NaN is not
     checks.at_least("number of members", sizes["m"], 1)
     checks.at_least("number of images", sizes["n"], 1)
-    checks.dense_labels("labels", labels, sizes["c"])
+    labels = checks.dense_labels("labels", labels, sizes["c"])
     return _fit_weights(jnp.asarray(log_posteriors), jnp.asarray(labels), num_iters=num_iters, tol=tol)
 
 
@@ -89,26 +119,36 @@ def _fit_weights(
     # An image that every member calls impossible says nothing about them.
     counts = ~jnp.isneginf(right).all(axis=0)
     number = jnp.maximum(counts.sum(dtype=right.dtype), 1)
+    is_identified = counts.any()
 
     def update(log_weights: jax.Array) -> tuple[jax.Array, jax.Array]:
         joint = log_weights[:, None] + jnp.where(counts[None, :], right, 0)
         evidence = logsumexp(joint, axis=0)
         shares = jnp.where(counts[None, :], joint - evidence[None, :], -jnp.inf)
-        return logsumexp(shares, axis=1) - jnp.log(number), jnp.where(counts, evidence, 0).sum() / number
+        weights = jnp.where(is_identified, logsumexp(shares, axis=1) - jnp.log(number), log_weights)
+        return weights, jnp.where(counts, evidence, 0).sum() / number
 
     log_weights, trace = loops.iterate(update, jnp.full(m, -math.log(m), right.dtype), num_iters=num_iters, tol=tol)
-    info = fitinfo.closed_form(dtype=right.dtype, status=trace.status, objective=trace.objective)
+    status = jnp.where(is_identified, trace.status, int(Status.UNIDENTIFIED))
+    status = jnp.where(jnp.isnan(log_posteriors).any(), int(Status.NON_FINITE), status)
+    info = fitinfo.closed_form(dtype=right.dtype, status=status, objective=trace.objective)
     return jnp.exp(log_weights), info._replace(num_iters=trace.num_iters)
 
 
 def predict(fused: jax.Array) -> jax.Array:
-    """The class with the largest entry of `[..., c]`, the lowest label among equals; int32."""
-    return distances.first_min(-fused)
+    """The class with the largest entry of `[..., c]`, the lowest label among equals; int32.
+
+    NaN names no class: it is refused, and -1 under a transformation.
+    """
+    checks.floating(fused=fused)
+    if checks.is_concrete(fused) and (lost := int(jnp.isnan(fused).any(axis=-1).sum())):
+        raise ValueError(f"fused must be free of NaN to name a class; {lost} answers hold NaN. Leave those images out.")
+    return _winner(fused)
 
 
 def votes(log_posteriors: jax.Array) -> jax.Array:
-    """One-hot votes `[..., c]` of posteriors `[..., c]`."""
-    return jax.nn.one_hot(predict(log_posteriors), log_posteriors.shape[-1], dtype=log_posteriors.dtype)
+    """One-hot votes `[..., c]` of posteriors `[..., c]`; a posterior with NaN votes for no class."""
+    return jax.nn.one_hot(_winner(log_posteriors), log_posteriors.shape[-1], dtype=log_posteriors.dtype)
 
 
 def vote_scores(count: jax.Array, fused: jax.Array) -> jax.Array:
@@ -118,5 +158,15 @@ def vote_scores(count: jax.Array, fused: jax.Array) -> jax.Array:
 
 def normalize(log_p: jax.Array) -> jax.Array:
     """`log P` with `sum_c P_c = 1` over the last axis; uniform where every class is impossible."""
+    checks.floating(log_posteriors=log_p)
     possible = (~jnp.isneginf(log_p)).any(axis=-1, keepdims=True)
     return jax.nn.log_softmax(jnp.where(possible, log_p, 0), axis=-1)
+
+
+def _in_order(add: Callable[[S, jax.Array], S], start: S, log_posteriors: jax.Array) -> S:
+    """Member by member: a sum that XLA divides among its lanes depends on their number in its last digits."""
+    return jax.lax.scan(lambda state, one: (add(state, one), None), start, log_posteriors)[0]
+
+
+def _winner(scores: jax.Array) -> jax.Array:
+    return jnp.where(jnp.isnan(scores).any(axis=-1), -1, distances.first_min(-scores)).astype(jnp.int32)

@@ -1,5 +1,6 @@
 """What an LDA member asks of its arguments, with the remedy in the message; concrete values only."""
 
+import jax
 import numpy as np
 from jax.typing import ArrayLike
 
@@ -10,22 +11,25 @@ _CORRELATED = 1e-2
 _LEAST_VARIANCE = 1e-6
 
 
-def samples(y: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, num_classes: int, ridge: ArrayLike) -> None:
-    """What `images` asks, two classes, an axis at least, and a ridge that is one number, none or more."""
+def samples(
+    y: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, num_classes: int, ridge: ArrayLike
+) -> tuple[ArrayLike, ArrayLike]:
+    """Labels and axes, signed: what `images` asks, two classes, an axis at least, and one ridge of 0 or more."""
     checks.at_least("num_classes", num_classes, 2, "discrimination needs two classes")
     checks.at_least("number of axes", np.shape(axes)[1], 1)
     checks.shapes(ridge=(ridge, ""))
     checks.between("ridge", ridge, 0.0, np.inf, closed_high=False)
-    images(y, labels, axes, num_classes=num_classes)
+    return images(y, labels, axes, num_classes=num_classes)
 
 
-def images(y: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, num_classes: int) -> None:
-    """Finite coordinates, dense labels with an image of every class, and axes that exist."""
+def images(y: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, num_classes: int) -> tuple[ArrayLike, ArrayLike]:
+    """Labels and axes, signed: finite coordinates, dense labels with an image of every class, and axes that exist."""
     checks.floating(y=y)
     checks.finite(y=y)
-    checks.dense_labels("labels", labels, num_classes)
+    labels = checks.dense_labels("labels", labels, num_classes)
     checks.between("axes", axes, -1, np.shape(y)[1] - 1)
     checks.every_label("labels", labels, num_classes)  # each needs a centre
+    return labels, checks.fits_int32("axes", axes)
 
 
 def width(num_components: int | None, *, num_axes: int, num_classes: int) -> int:
@@ -43,6 +47,8 @@ def principal(y: ArrayLike) -> None:
     if not checks.is_concrete(y):
         return
     values = np.asarray(y)
+    # In a unit of their own: neither squares nor their sums leave the range of the type.
+    values = np.ldexp(values, -np.frexp(np.abs(values).max(initial=0))[1])
     variances = (values * values).mean(axis=0)
     kept = variances > _LEAST_VARIANCE * variances.max(initial=0.0)
     deviations = np.sqrt(variances, where=kept, out=np.ones_like(variances))
@@ -67,10 +73,10 @@ def freedom(axes: ArrayLike, num_samples: int, num_classes: int, *, ridge: Array
 
 
 def bags(weights: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, ridge: ArrayLike, unbiased: bool) -> None:
-    """Weights of at least 0, two people in every bag, and at most its images less its people as axes without ridge.
-
-    S_w has as many degrees of freedom as a bag has images, each as often as it is seen, less its people.
-    """
+    """Weights of at least 0, two people in every bag, and at most its images less its people as axes without ridge."""
+    checks.shapes(weights=(weights, "m n"))
+    if jax.numpy.issubdtype(jax.dtypes.result_type(weights), jax.numpy.inexact):
+        checks.floating(weights=weights)
     if not (checks.is_concrete(weights) and checks.is_concrete(labels)):
         return
     checks.between("weights", weights, 0.0, np.inf, closed_high=False)
@@ -79,12 +85,13 @@ def bags(weights: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, ridge: Array
     fewest = int(people.argmin())
     if people[fewest] < 2:
         raise ValueError(f"weights must leave two people in every bag; bag {fewest} has {people[fewest]}.")
-    seen = np.asarray(weights, np.float64).sum(axis=1)
-    least = int((seen - people).argmin())
-    if checks.is_concrete(unbiased) and unbiased and seen[least] <= people[least]:
+    different = present.sum(axis=1)
+    least = int((different - people).argmin())
+    if checks.is_concrete(unbiased) and unbiased and different[least] <= people[least]:
         raise ValueError(
-            f"weights say how often a bag holds each image; bag {least} holds {seen[least]:g} images of "
-            f"{people[least]} people, which leaves nothing to estimate S_w from. Scale them up, or unbiased=False."
+            f"weights must leave two images of somebody in every bag; bag {least} holds {different[least]} different "
+            f"images of {people[least]} people, which leaves nothing to estimate S_w from. Take larger bags, or "
+            "unbiased=False."
         )
     if not _may_be_singular(axes, ridge):
         return

@@ -46,9 +46,15 @@ def map_members(fn: Callable[[Any], Any], members: Any, *, block_size: int | Non
 def choose(criterion: ArrayLike, subsets: ArrayLike) -> jax.Array:
     """The candidate `[m]` with the largest criterion among those a member may try: `argmax F over T_t`.
 
-    `criterion` `[m, k]` is what each member finds for all candidates, `subsets` `[m, rho]` what it may choose from.
+    `criterion` `[m, k]` is what each member finds for all candidates, `subsets` `[m, rho]` what it may choose from. A
+    candidate whose criterion is NaN cannot be compared: it is refused, and the choice is -1 under a transformation.
     """
     checks.shapes(criterion=(criterion, "m k"), subsets=(subsets, "m rho"))
-    criterion, subsets = jnp.asarray(criterion), jnp.asarray(subsets)
-    best = jnp.argmax(jnp.take_along_axis(criterion, subsets, axis=1), axis=1)
-    return jnp.take_along_axis(subsets, best[:, None], axis=1)[:, 0]
+    checks.floating(criterion=criterion)
+    criterion, subsets = jnp.asarray(criterion), jnp.asarray(checks.fits_int32("subsets", subsets))
+    found = jnp.take_along_axis(criterion, subsets, axis=1)
+    lost = jnp.isnan(found).any(axis=1)
+    if checks.is_concrete(lost) and (number := int(lost.sum())):
+        raise ValueError(f"criterion must be free of NaN to choose by; {number} members found NaN for a candidate.")
+    best = jnp.take_along_axis(subsets, jnp.argmax(found, axis=1)[:, None], axis=1)[:, 0]
+    return jnp.where(lost, -1, best)

@@ -41,6 +41,7 @@ def score_matrix(
 ) -> jax.Array:
     """Mean scores `[g, q]` of gallery `[g, p]` and probes `[q, p]`, `block_size` rows of the gallery at a time."""
     g = checks.shapes(gallery=(gallery, "g p"), probes=(probes, "q p"))["g"]
+    checks.floating(gallery=gallery, probes=probes)
     gallery, probes = jnp.asarray(gallery), jnp.asarray(probes)
 
     def of_rows(rows: jax.Array) -> jax.Array:
@@ -57,6 +58,7 @@ def score_pairs(
 ) -> jax.Array:
     """Mean scores `[p]` of the pairs of rows of first and second `[p, d]`, `block_size` pairs at a time."""
     checks.shapes(first=(first, "p d"), second=(second, "p d"))
+    checks.floating(first=first, second=second)
 
     def of_pair(pair: jax.Array) -> jax.Array:
         return _mean(lambda member: score(member, pair[:1], pair[1:])[0, 0], members)

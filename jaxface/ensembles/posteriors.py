@@ -52,6 +52,7 @@ def log_posteriors(members: Any, x: ArrayLike, *, posterior: Posterior, block_si
     that are sharded over devices.
     """
     checks.shapes(x=(x, "n d"))
+    checks.floating(x=x)
     x = jnp.asarray(x)
     return map_members(lambda member: posterior(member, x), members, block_size=block_size)
 
@@ -60,6 +61,7 @@ def log_posteriors(members: Any, x: ArrayLike, *, posterior: Posterior, block_si
 def fused(members: Any, x: ArrayLike, *, posterior: Posterior, rule: Rule, block_size: int = 256) -> jax.Array:
     """`rule(log_posteriors)` `[n, c]` with `block_size` rows of x `[n, d]` at a time: nothing of size m n c is kept."""
     n = checks.shapes(x=(x, "n d"))["n"]
+    checks.floating(x=x)
     checks.at_least("number of rows", n, 1)
 
     def of_rows(rows: jax.Array) -> jax.Array:

@@ -72,7 +72,7 @@ def image_bags(
     without two different images tells nothing about S_w.
     """
     checks.shapes(labels=(labels, "n"))
-    checks.dense_labels("labels", labels, num_classes)
+    labels = checks.dense_labels("labels", labels, num_classes)
     checks.at_least("images_per_class", images_per_class, 2, "one image tells nothing about S_w")
     _check_members(num_members)
     _check_images(labels, num_classes, images_per_class, bootstrap)
@@ -84,13 +84,14 @@ def image_bags(
 def class_weights(classes: ArrayLike, labels: ArrayLike) -> jax.Array:
     """Bags of people `[m, c1]` as weights `[m, n]` of the images: 1 for all images of the people drawn, 0 else."""
     checks.shapes(classes=(classes, "m b"), labels=(labels, "n"))
-    classes, labels = jnp.asarray(classes), jnp.asarray(labels)
+    classes, labels = (jnp.asarray(checks.fits_int32(*each)) for each in (("classes", classes), ("labels", labels)))
     return (classes[:, :, None] == labels[None, None, :]).any(axis=1).astype(jnp.int32)
 
 
 def row_weights(rows: ArrayLike, *, num_rows: int) -> jax.Array:
     """Bags of images `[m, b]` as weights `[m, n]`: how often each image was drawn."""
     checks.shapes(rows=(rows, "m b"))
+    rows = checks.fits_int32("rows", rows)
     ones = jnp.ones(np.shape(rows)[1], jnp.int32)
     return jax.vmap(lambda drawn: jax.ops.segment_sum(ones, drawn, num_rows))(jnp.asarray(rows))
 
@@ -98,6 +99,7 @@ def row_weights(rows: ArrayLike, *, num_rows: int) -> jax.Array:
 def class_rows(classes: ArrayLike, labels: Any) -> jax.Array:
     """Rows `[m, c1 n1]` of all images of the people `[m, c1]`, person by person, when everybody has n1 of them."""
     checks.shapes(classes=(classes, "m b"), labels=(labels, "n"))
+    classes, labels = checks.fits_int32("classes", classes), checks.fits_int32("labels", labels)
     counts = np.bincount(np.asarray(labels))
     if counts.min() != counts.max():
         raise ValueError(
@@ -179,6 +181,8 @@ def check_subspace(
 ) -> None:
     """Refuses sizes that `feature_subspaces` cannot draw from these variances."""
     p = checks.shapes(variances=(variances, "p"))["p"]
+    checks.floating(variances=variances)
+    checks.finite(variances=variances)
     checks.between("floor", floor, 0.0, 1.0, closed_high=False)
     checks.at_least("width", width, 1)
     checks.at_most("width", width, p, "the number of axes")

@@ -13,6 +13,7 @@ from jaxface.core.fitinfo import FitInfo
 from jaxface.ensembles import committee, fusion, lda_checks, lda_member, posteriors, sampling
 from jaxface.ensembles.committee import Diagnosis, Growth
 from jaxface.ensembles.posteriors import Posterior, Rule
+from jaxface.linalg import scaling
 
 
 class Sweep(NamedTuple):
@@ -55,11 +56,12 @@ def sweep(
     widths = settings[:, 0] + settings[:, 1]
     used = np.where(np.arange(widths.max())[None, :] < widths[:, None], 0, -1)
     checks.between("num_components", num_components, 1, num_classes - 1)
-    checks.dense_labels("probe_labels", probe_labels, num_classes)
-    lda_checks.samples(y, labels, used, num_classes=num_classes, ridge=ridge)
+    probe_labels = checks.dense_labels("probe_labels", probe_labels, num_classes)
+    checks.floating(probes=probes)
+    labels, _ = lda_checks.samples(y, labels, used, num_classes=num_classes, ridge=ridge)
     lda_checks.principal(y)
     lda_checks.freedom(used, sizes["n"], num_classes, ridge=ridge)
-    variances = (jnp.asarray(y) ** 2).mean(axis=0)
+    variances = _variances(jnp.asarray(y))
     for fixed, drawn, _ in settings.tolist():
         sampling.check_subspace(variances, fixed, drawn, width=int(widths.max()), floor=floor)
     return _sweep(
@@ -90,7 +92,7 @@ def _sweep(
     posterior: Posterior,
     rule: Rule,
 ) -> Sweep:
-    variances = (y**2).mean(axis=0)
+    variances = _variances(y)
 
     def at(setting: jax.Array) -> Sweep:
         num_fixed, num_random, kept = setting
@@ -105,3 +107,8 @@ def _sweep(
         return Sweep(committee.growth(found, probe_labels, rule=rule), committee.diagnose(found, probe_labels), info)
 
     return jax.lax.map(at, settings)
+
+
+def _variances(y: jax.Array) -> jax.Array:
+    """Those of the axes in a unit in which no square leaves the range of the type: draws compare them only."""
+    return (scaling.shifted(y, -scaling.exponent(y)) ** 2).mean(axis=0)

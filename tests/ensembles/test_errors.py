@@ -110,8 +110,8 @@ CASES = {
     ),
     "negative weights": (lambda: fit_bags(-UNIT), r"weights must lie in \[0, inf\); got 54 values outside"),
     "weights that leave no degree of freedom": (
-        lambda: fit_bags(UNIT * 0.2),
-        r"bag 0 holds 5.4 images of 6 people, which leaves nothing to estimate S_w from. Scale them up, or unb",
+        lambda: fit_bags(UNIT * (np.unique(LABELS, return_index=True)[1][LABELS] == np.arange(N))),
+        r"bag 0 holds 6 different images of 6 people, which leaves nothing to estimate S_w from. Take larger bags",
     ),
     "no members": (
         lambda: subspaces(num_members=0),

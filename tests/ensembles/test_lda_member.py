@@ -48,7 +48,8 @@ def test_equals_the_loop(num_axes, num_components, ridge, unbiased, rng):
     assert_close(log_posteriors(found, probes, posterior=lda_member.cosine), by_cosine, factor=100)
     np.testing.assert_array_equal(info.status, np.full(4, Status.OK))
     np.testing.assert_array_equal(info.rank, np.full(4, num_axes))
-    assert_close(info.jitter, np.full(4, ridge))
+    within = [reference.scatters(y[:, chosen], labels)[0] / len(y) for chosen in axes]
+    assert_close(info.jitter, np.array([ridge * np.trace(cov) / num_axes for cov in within]))
 
 
 def test_directions_come_in_order_when_a_number_is_asked_for(rng):
@@ -133,6 +134,35 @@ def test_bags_equal_the_loop(kind, unbiased, ridge, rng):
     for one in range(4):
         means = np.stack([y[labels == c].mean(axis=0) for c in range(C)])[:, axes[one]]  # of all images
         assert_close(found.centers[one], means @ np.asarray(found.basis[one]), factor=10)
+
+
+@pytest.mark.parametrize("unbiased", [True, False])
+def test_bags_of_fractions_equal_the_loop(unbiased, rng):
+    """The weights of some people sum to less than 1, and their means are means all the same."""
+    y, labels, _ = draws.coordinates(rng)
+    axes, weights = draws.random_axes(rng, 2, 4, y.shape[1]), rng.uniform(0.05, 0.3, size=(2, len(y)))
+    found, info = lda_member.fit_bags(y, labels, axes, weights, num_classes=C, ridge=0.2, unbiased=unbiased)
+    settings = {"num_components": 4, "ridge": 0.2, "unbiased": unbiased}
+    bases = [
+        reference.bagged_lda(y[:, chosen], labels, weight, **settings)
+        for chosen, weight in zip(axes, weights, strict=True)
+    ]
+    same_members(found, bases, axes)
+    for factor in (1e-30, 0.25, 7.0, 1e30):
+        scaled, report = lda_member.fit_bags(
+            y, labels, axes, factor * weights, num_classes=C, ridge=0.2, unbiased=unbiased
+        )
+        assert_close((scaled, report), (found, info), factor=10)
+
+
+def test_the_unbiased_divisor_is_unbiased(rng):
+    """Noise of variance 1, images weighted 1, 2 and 5: the mean of the whitened variance is 1."""
+    weights, labels = np.array([[1.0, 2.0, 5.0, 1.0, 1.0]]), np.array([0, 0, 0, 1, 1], np.int32)
+    axes = np.zeros((1, 1), np.int32)
+    fit = jax.jit(functools.partial(lda_member.fit_bags, num_classes=2))
+    y = rng.normal(size=(4000, 5, 1))
+    inverse = jax.lax.map(lambda one: fit(one, labels, axes, weights)[0].basis[0, 0, 0] ** -2, jnp.asarray(y))
+    assert abs(float(inverse.mean()) - 1) < 0.05
 
 
 def test_a_bag_of_everything_is_the_short_cut(rng):

@@ -34,10 +34,20 @@ def lda(x, labels, *, num_components, ridge=0.0, unbiased=True):
     return scipy.linalg.eigh(between, within / divisor)[1][:, ::-1][:, :num_components]
 
 
-def bagged_lda(x, labels, weights, **settings):
-    """The same of a bag written out: every row as often as its weight says."""
-    rows = np.repeat(np.arange(len(x)), weights)
-    return lda(x[rows], labels[rows], **settings)
+def bagged_lda(x, labels, weights, *, num_components, ridge=0.0, unbiased=True):
+    """The same of rows with weights; `E[S_w]` of independent rows is the covariance times the unbiased divisor."""
+    d = x.shape[1]
+    within, between, divisor = np.zeros((d, d)), np.zeros((d, d)), 0.0
+    center = weights @ x / weights.sum()
+    for c in np.unique(labels[weights > 0]):
+        w = np.where(labels == c, weights, 0)
+        mean = w @ x / w.sum()
+        for weight, row in zip(w, x, strict=True):
+            within += weight * np.outer(row - mean, row - mean)
+        between += w.sum() * np.outer(mean - center, mean - center)
+        divisor += w.sum() - (w**2).sum() / w.sum() if unbiased else w.sum()
+    within += ridge * np.trace(within) / d * np.eye(d)
+    return scipy.linalg.eigh(between, within / divisor)[1][:, ::-1][:, :num_components]
 
 
 def log_posteriors(z, centers, *, similarity="gaussian"):
