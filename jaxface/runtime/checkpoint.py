@@ -1,7 +1,13 @@
-"""Checkpoints of iterative runs by orbax: the newest whole one is resumed, a damaged one is named and skipped."""
+"""Checkpoints of iterative runs by orbax: the newest whole one is resumed, a damaged one is named and skipped.
 
+Orbax restores some flipped bits without a word, so a digest of all files lies beside every checkpoint.
+"""
+
+import errno
+import hashlib
 import os
 import pathlib
+import re
 import shutil
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -11,10 +17,12 @@ import numpy as np
 from absl import logging
 
 from jaxface.core import checks
+from jaxface.runtime import files
 
 T = TypeVar("T")
 
 _KEPT = 2
+_UNFINISHED = ".orbax-checkpoint-tmp"  # how orbax names what it is writing
 _ROOT = "state"  # orbax wants a tree with branches; a single array is one too this way
 
 
@@ -25,15 +33,26 @@ class Checkpoints:
         import orbax.checkpoint
 
         self.folder = pathlib.Path(folder).resolve()
-        self.folder.mkdir(parents=True, exist_ok=True)
+        files.make_folder(self.folder)
+        self._is_writer = jax.process_index() == 0
+        self._remove_unfinished()
         self._handler = orbax.checkpoint.StandardCheckpointer()
 
     def save(self, step: int, tree: Any) -> None:
         """Writes a checkpoint; it appears under its name only when it is whole."""
-        self._handler.save(self.folder / _name(step), {_ROOT: tree}, force=True)
-        self._handler.wait_until_finished()
-        for old in self.steps()[:-_KEPT]:
-            shutil.rmtree(self.folder / _name(old))
+        target = self.folder / _name(step)
+        if self._is_writer:
+            _digest_file(target).unlink(missing_ok=True)
+        try:
+            self._handler.save(target, {_ROOT: tree}, force=True)
+            self._handler.wait_until_finished()
+        except (OSError, ValueError) as error:  # tensorstore raises ValueError, with the code of the system in its text
+            self._remove_unfinished()
+            raise _storage_error(target, error) from error
+        if self._is_writer:
+            files.write_atomically(_digest_file(target), _digest(target).encode())
+            for old in self.steps()[:-_KEPT]:
+                self._remove(self.folder / _name(old))
 
     def steps(self) -> list[int]:
         """Steps with a checkpoint, oldest first."""
@@ -47,6 +66,9 @@ class Checkpoints:
         """
         shapes = {_ROOT: jax.tree.map(_abstract, like)}
         for step in reversed(self.steps()):
+            if not _is_whole(self.folder / _name(step)):
+                logging.warning("checkpoint %s is damaged; trying the one before it", _name(step))
+                continue
             self._check(step, shapes)
             try:
                 return step, self._handler.restore(self.folder / _name(step), shapes)[_ROOT]
@@ -66,6 +88,20 @@ class Checkpoints:
             differing = sorted(name for name in stored.keys() | asked.keys() if stored.get(name) != asked.get(name))
             changes = "; ".join(f"{name}: {stored.get(name)} -> {asked.get(name)}" for name in differing)
             raise ValueError(f"{folder} holds another state ({changes}). Choose another --workdir, or delete it.")
+
+    def _remove(self, folder: pathlib.Path) -> None:
+        """Takes the name away first: a kill while files are deleted leaves nothing that looks like a checkpoint."""
+        _digest_file(folder).unlink(missing_ok=True)
+        doomed = folder.with_name(f"{folder.name}{_UNFINISHED}")
+        shutil.rmtree(doomed, ignore_errors=True)
+        folder.rename(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+    def _remove_unfinished(self) -> None:
+        """Deletes what a kill or a full disk left of a checkpoint."""
+        for entry in self.folder.iterdir() if self._is_writer else ():
+            if entry.is_dir() and _is_step(entry.name.removesuffix(_UNFINISHED)) and not _is_step(entry.name):
+                shutil.rmtree(entry, ignore_errors=True)
 
     def close(self) -> None:
         """Waits for writes and lets go of threads."""
@@ -108,6 +144,38 @@ def run_in_segments(
         return state
     finally:
         checkpoints.close()
+
+
+def _storage_error(path: pathlib.Path, error: Exception) -> OSError:
+    """A failed write in words; tensorstore says the code of the operating system in its text."""
+    found = re.search(r"os_error_code='(\d+)'", str(error))
+    if isinstance(error, OSError) and error.errno:
+        return files.storage_error(path, error)
+    if found:
+        return files.storage_error(path, OSError(int(found[1]), os.strerror(int(found[1]))))
+    return files.storage_error(path, OSError(errno.EIO, _head(error)))
+
+
+def _digest_file(folder: pathlib.Path) -> pathlib.Path:
+    return folder.with_name(f"{folder.name}.digest")
+
+
+def _digest(folder: pathlib.Path) -> str:
+    """Of the names and contents of all files below a folder."""
+    digest = hashlib.blake2b(digest_size=16)
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(folder).as_posix()} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def _is_whole(folder: pathlib.Path) -> bool:
+    """Whether the files are those that were written; a kill before the digest leaves a checkpoint without one."""
+    file = _digest_file(folder)
+    try:
+        return not file.exists() or file.read_text(errors="replace") == _digest(folder)
+    except OSError:
+        return False
 
 
 def _abstract(leaf: Any) -> Any:

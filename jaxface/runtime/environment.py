@@ -102,8 +102,9 @@ class _Printable(logging.Formatter):
 
 
 def _is_for_a_reader(record: logging.LogRecord) -> bool:
-    """Orbax writes some thirty lines a checkpoint, by the same logger as this library."""
-    return record.levelno >= logging.WARNING or "orbax" not in pathlib.Path(record.pathname).parts
+    """Orbax writes some thirty lines a checkpoint by our logger, and tracebacks of errors that `checkpoint` names."""
+    is_news = record.levelno >= logging.WARNING and record.exc_info is None
+    return is_news or "orbax" not in pathlib.Path(record.pathname).parts
 
 
 def use_compilation_cache(folder: pathlib.Path | None = None) -> None:

@@ -1,3 +1,7 @@
+import errno
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -101,3 +105,82 @@ def test_other_settings_and_another_state_are_refused(tmp_path):
     ):
         with pytest.raises(ValueError, match=rf"step-00000015 holds another state \({change}\). Choose another"):
             checkpoint.run_in_segments(tmp_path, advance, other, num_steps=15, every=5)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ValueError("Failed to write [os_error_code='28']"), "the disk is full: .* Free some space"),
+        (OSError(errno.ENOSPC, "No space left on device"), "the disk is full: .*step-00000002 was not written"),
+        (ValueError("Failed to write [os_error_code='30']"), "could not be written: Read-only file system"),
+        (ValueError("something else\nin two lines"), r"step-00000002 could not be written: something else\."),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_that_cannot_be_written_is_named_and_the_one_before_it_stays(
+    tmp_path, monkeypatch, error, message
+):
+    store = Checkpoints(tmp_path)
+    store.save(1, state(1.0))
+
+    def fails(path, *_, **__):
+        (tmp_path / f"{path.name}.orbax-checkpoint-tmp").mkdir()
+        raise error
+
+    monkeypatch.setattr(store._handler, "save", fails)
+    with pytest.raises(OSError, match=message):
+        store.save(2, state(2.0))
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["step-00000001", "step-00000001.digest"]
+    assert store.latest(state())[0] == 1
+    store.close()
+
+
+FULL = """
+import resource, sys
+import jax.numpy as jnp, numpy as np
+from absl import logging
+from jaxface.runtime import environment
+from jaxface.runtime.checkpoint import Checkpoints
+logging.use_absl_handler()
+environment.quiet_libraries()
+store = Checkpoints(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    store.save(2, jnp.asarray(np.random.default_rng(0).normal(size=100_000)))
+except OSError as error:
+    print(error.errno, error.strerror)
+store.close()
+"""
+
+
+def test_a_write_that_fails_inside_orbax_is_one_sentence(tmp_path):
+    """The limit on a file's size stands for a full disk: the system refuses the write."""
+    done = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{errno.EFBIG} {tmp_path}/step-00000002 could not be written: File too large.\n"
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_flipped_bit_is_noticed(tmp_path, caplog):
+    store = Checkpoints(tmp_path)
+    store.save(1, state())
+    files = sorted(file for file in (tmp_path / "step-00000001").rglob("*") if file.is_file() and file.stat().st_size)
+    for number, file in enumerate(files):
+        whole = file.read_bytes()
+        position = (7919 * (number + 1)) % len(whole)
+        file.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
+        assert store.latest(state()) is None, file
+        file.write_bytes(whole)
+    (tmp_path / "step-00000001.digest").write_bytes(b"\xff")
+    assert store.latest(state()) is None
+    (tmp_path / "step-00000001.digest").unlink()  # as after a kill just before it was written
+    assert store.latest(state())[0] == 1
+    store.close()
+
+
+def test_what_a_kill_left_of_a_checkpoint_is_removed(tmp_path):
+    left = [tmp_path / "step-00000003.orbax-checkpoint-tmp", tmp_path / "step-00000001.orbax-checkpoint-tmp"]
+    for folder in left:
+        (folder / "ocdbt").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    Checkpoints(tmp_path).close()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["other"]
