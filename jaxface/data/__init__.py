@@ -5,6 +5,7 @@
     orl         the ORL faces of AT&T Laboratories Cambridge               load
     lfw         Labeled Faces in the Wild and its protocol                 load, view1, view2, unrestricted_rows
     matlab      `fea`/`gnd` faces and two-view files                       load, load_views
+    mat5        numbers of a MATLAB file of version 5 to 7, within limits  variables, value
     embeddings  features of other tools in `.npz`                          load, save
     labelled    Listing, LabelledImages, and selecting from them           take, take_people, people_with
     groups      any labels -> dense ids; partial equivalence groups        dense, random_groups, track_groups

@@ -75,7 +75,7 @@ def from_arrays(
     return Embeddings(features=features, ids=ids, names=names, files=tuple(str(file) for file in files))
 
 
-def load(path: str | Path, *, min_people: int = 2, max_bytes: int = npz.MAX_BYTES) -> Embeddings:
+def load(path: str | Path, *, min_people: int = 2, max_bytes: int = paths.MAX_BYTES) -> Embeddings:
     """Reads and checks an `.npz` file; every error names it.
 
     max_bytes: a file that unpacks to more, and to more than four times its size, is refused before it is unpacked.

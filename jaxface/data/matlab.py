@@ -5,13 +5,16 @@ load_views  a cell array of views, each [n, d_v] or each [d_v, n], and labels [n
 """
 
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from jaxface.core import checks
-from jaxface.data import groups, labelled, paths
+from jaxface.data import groups, labelled, mat5, npz, paths
+
+_NOT_READ = "does not read as a MATLAB file"
 
 
 class Views(NamedTuple):
@@ -29,16 +32,18 @@ def load(
     images: str = "fea",
     labels: str = "gnd",
     credit: str = "",
+    max_bytes: int = paths.MAX_BYTES,
 ) -> labelled.LabelledImages:
     """Images `[n, h, w]` of a `fea`/`gnd` file: MATLAB's image(:) is column-major, so `fea[i]` is read as `[w, h]`.
 
     shape: (height, width); without it the images must be square.
     images, labels: the names of the two variables. Values are uint8 or whole numbers up to 255, which become
     [0, 1], or lie in [0, 1] already.
+    max_bytes: a file that unpacks to more, and to more than four times its size, is refused before it is unpacked.
     """
     path = paths.existing_file(path, "A MATLAB file")
-    found = _variables(path, images, labels)
-    pixels, owner = np.asarray(found[images]), np.asarray(found[labels]).ravel()  # a sparse matrix is an object then
+    found = _variables(path, images, labels, max_bytes=max_bytes)
+    pixels, owner = found[images], found[labels].ravel()
     if pixels.dtype.kind not in "uif" or pixels.ndim != 2 or 0 in pixels.shape:
         raise ValueError(
             f"{images!r} of {path} must be numbers [n, h w]; got dtype {pixels.dtype} and shape {pixels.shape}."
@@ -54,23 +59,22 @@ def load(
     return labelled.from_arrays(upright, _whole(owner, f"{labels!r} of {path}"), credit=credit)
 
 
-def load_views(path: str | Path, *, views: str = "X", labels: str = "Y") -> Views:
+def load_views(path: str | Path, *, views: str = "X", labels: str = "Y", max_bytes: int = paths.MAX_BYTES) -> Views:
     """Views `[n, d_v]` in a cell array named `views`, with labels `[n]`.
 
     Samples may stand in rows or in columns, the same way in every view: the number of labels decides, and rows
     are taken where both would do. Integers become float32; floats stay as they are.
     """
     path = paths.existing_file(path, "A MATLAB file")
-    found = _variables(path, views, labels)
+    found = _variables(path, views, labels, max_bytes=max_bytes)
     owner = found[labels].ravel()
-    cells = found[views].ravel() if found[views].dtype == object else np.fromiter([found[views]], object)
-    arrays = [np.asarray(cell) for cell in cells]
+    arrays = list(found[views].ravel()) if found[views].dtype == object else [found[views]]
     rows = all(view.ndim == 2 and view.shape[0] == owner.size for view in arrays)
     columns = all(view.ndim == 2 and view.shape[1] == owner.size for view in arrays)
-    if not (rows or columns) or any(view.dtype.kind not in "uif" for view in arrays):
+    if not arrays or not (rows or columns) or any(view.dtype.kind not in "uif" for view in arrays):
         raise ValueError(
             f"{views!r} of {path} must be a cell array of numbers, each [n, d] or each [d, n] with n = {owner.size}, "
-            f"the size of {labels!r}; got {', '.join(f'{view.dtype} {view.shape}' for view in arrays)}."
+            f"the size of {labels!r}; got {', '.join(f'{view.dtype} {view.shape}' for view in arrays[:9]) or 'none'}."
         )
     kept, ids, names = groups.dense(_whole(owner, f"{labels!r} of {path}"))
     if kept.size != owner.size:
@@ -80,26 +84,40 @@ def load_views(path: str | Path, *, views: str = "X", labels: str = "Y") -> View
     return Views(oriented, ids, names)
 
 
-def _variables(path: Path, *wanted: str) -> dict[str, np.ndarray]:
-    """The wanted variables of a file of MATLAB 4 to 7; says what there is when one is missing."""
+def _variables(path: Path, *wanted: str, max_bytes: int) -> dict[str, np.ndarray]:
+    """The wanted variables of a file of MATLAB 4 to 7, in native byte order; says what there is when one is missing."""
+    with path.open("rb") as stream:
+        header = stream.read(mat5.HEADER_BYTES)
+    if mat5.is_hdf5(header):
+        raise ValueError(f"{path} is a MATLAB 7.3 (HDF5) file, which is not read. Save it in MATLAB with -v7.")
+    with paths.naming_damage(path, says=_NOT_READ):
+        sizes, read = _opened(path, header)
+    missing = [name for name in wanted if name not in sizes]
+    if missing:
+        listed = ", ".join(checks.printable(name) for name in list(sizes)[:20]) or "nothing"
+        near = checks.did_you_mean(missing[0], sizes)
+        raise ValueError(f"{path} must hold {missing[0]!r}; it holds {listed}.{near}")
+    paths.check_unpacked(path, sum(sizes[name] for name in wanted), wanted, max_bytes=max_bytes)
+    found = {}
+    for name in wanted:
+        with paths.naming_damage(path, name, says=_NOT_READ):
+            found[name] = read(name)
+    return found
+
+
+def _opened(path: Path, header: bytes) -> tuple[dict[str, int], Callable[[str], np.ndarray]]:
+    """How many bytes every variable unpacks to, and a function that reads one."""
+    if header[126:128] in mat5.ORDERS and 0 not in header[:4]:
+        found = mat5.variables(memoryview(np.memmap(path, np.uint8, "r").data))
+        return {name: each.num_bytes for name, each in found.items()}, lambda name: mat5.value(found[name])
+    if 0 not in header[:4]:  # a file of version 4 begins with a small number
+        raise ValueError("it does not begin as a MATLAB file")
     import scipy.io
 
-    try:
-        with path.open("rb") as stream:
-            present = [name for name, _, _ in scipy.io.whosmat(stream)]
-        missing = [name for name in wanted if name not in present]
-        if not missing:
-            with path.open("rb") as stream:
-                found: dict[str, Any] = scipy.io.loadmat(stream, variable_names=list(wanted))
-                return found
-    except NotImplementedError as error:
-        raise ValueError(
-            f"{path} is a MATLAB 7.3 (HDF5) file, which is not read. Save it in MATLAB with -v7."
-        ) from error
-    except Exception as error:  # damaged bytes may raise anything
-        raise ValueError(f"{path} does not read as a MATLAB file: {type(error).__name__}: {error}") from error
-    near = checks.did_you_mean(missing[0], present)
-    raise ValueError(f"{path} must hold {missing[0]!r}; it holds {', '.join(present) or 'nothing'}.{near}")
+    def read(name: str) -> np.ndarray:
+        return npz.native(np.asarray(scipy.io.loadmat(path, variable_names=[name])[name]))
+
+    return {name: 8 * math.prod(shape) for name, shape, _ in scipy.io.whosmat(path)}, read
 
 
 def _image_shape(num_pixels: int, shape: tuple[int, int] | None, what: str) -> tuple[int, int]:

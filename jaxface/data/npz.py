@@ -9,26 +9,23 @@ A directory and a header may lie. What they say is compared with each other, and
 arrays are refused: they are pickles, and loading a pickle runs whatever is in it.
 """
 
-import contextlib
 import io
 import math
 import struct
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
 from jaxface.core import checks
-
-MAX_BYTES = 2**31  # a million vectors of 512 float32; 18 MB of zeros can unpack to 5 GB
+from jaxface.data import paths
 
 # Signature, versions, times and sizes (skipped), length of the name, length of the extra field.
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _SIGNATURE = b"PK\x03\x04"
 _LONGEST_HEADER = 1 << 14  # numpy refuses headers above 10,000 characters
-_USUAL_RATIO = 4  # numbers from a network shrink by a tenth or so when they are packed
 _STEP = 1 << 20  # bytes unpacked at once
 _ENCRYPTED = 1  # bit of the flags of a member
 _WRITE_IT = "Write it with numpy.savez or jaxface.data.embeddings.save."
@@ -48,27 +45,23 @@ class _Header(NamedTuple):
 
 
 def read(
-    path: Path, wanted: Sequence[str], *, optional: Sequence[str] = (), max_bytes: int = MAX_BYTES
+    path: Path, wanted: Sequence[str], *, optional: Sequence[str] = (), max_bytes: int = paths.MAX_BYTES
 ) -> dict[str, np.ndarray]:
     """The arrays `wanted`, and those of `optional` that are there, in native byte order; other members stay packed.
 
     max_bytes: arrays that need more memory, and more than four times the size of the file, are refused before they
         are unpacked. A file that is large itself is no surprise.
     """
-    checks.at_least("max_bytes", max_bytes, 1)
     members = _members(path)
     for name in wanted:
         _check_present(path, name, members)
     chosen = {name: members[name] for name in (*wanted, *optional) if name in members}
     headers = {name: _packed_header(path, name, member) for name, member in chosen.items()}
     needed = sum(max(header.num_bytes, math.prod(header.shape)) for header in headers.values())
-    size = path.stat().st_size
-    if needed > max(max_bytes, _USUAL_RATIO * size):
-        raise ValueError(
-            f"{path}, a file of {size:,} bytes, unpacks to {needed:,} bytes ({', '.join(chosen)}); the limit is "
-            f"{max_bytes:,}. Raise max_bytes if you trust the file and have the memory, or save it uncompressed with "
-            "numpy.savez and read it in parts with jaxface.data.stream.from_npz."
-        )
+    paths.check_unpacked(
+        path, needed, tuple(chosen), max_bytes=max_bytes,
+        otherwise=", or save it with numpy.savez and read it in parts with jaxface.data.stream.from_npz",
+    )  # fmt: skip
     return {name: _unpacked(path, name, member, headers[name]) for name, member in chosen.items()}
 
 
@@ -85,7 +78,7 @@ def mapped(path: Path, name: str) -> np.ndarray:
             f"{name!r} of {path} is compressed, so it cannot be read in parts. "
             "Write it with numpy.savez or jaxface.data.embeddings.save, not numpy.savez_compressed."
         )
-    with _naming(path, name), path.open("rb") as stream:
+    with paths.naming_damage(path, name), path.open("rb") as stream:
         start = _member_start(stream, member)
         header = _header(stream.read(_LONGEST_HEADER))
     _check_header(path, name, member, header)
@@ -101,20 +94,9 @@ def native(array: np.ndarray) -> np.ndarray:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-@contextlib.contextmanager
-def _naming(path: Path, name: str = "") -> Iterator[None]:
-    """Errors that zip, zlib and header readers raise, each of their own kind, as one that names file and array."""
-    try:
-        yield
-    except Exception as error:
-        where = f"{name!r} has no readable data: " if name else ""
-        why = checks.printable(f"{type(error).__name__}: {error}")
-        raise ValueError(f"{path} is damaged: {where}{why}. Copy it again, or write it anew.") from error
-
-
 def _members(path: Path) -> dict[str, zipfile.ZipInfo]:
     """The arrays of an archive by name: its members ending in `.npy`, without that."""
-    with _naming(path):
+    with paths.naming_damage(path):
         if not zipfile.is_zipfile(path):
             members = None
         else:
@@ -143,7 +125,7 @@ def _check_present(path: Path, name: str, members: dict[str, zipfile.ZipInfo]) -
 
 
 def _packed_header(path: Path, name: str, member: zipfile.ZipInfo) -> _Header:
-    with _naming(path, name), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+    with paths.naming_damage(path, name), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
         header = _header(stream.read(_LONGEST_HEADER))
     _check_header(path, name, member, header)
     return header
@@ -178,7 +160,7 @@ def _check_header(path: Path, name: str, member: zipfile.ZipInfo, header: _Heade
 def _unpacked(path: Path, name: str, member: zipfile.ZipInfo, header: _Header) -> np.ndarray:
     """The values of a member, read in steps and no further than its header says; its checksum is compared."""
     values = np.empty(header.num_bytes, np.uint8)
-    with _naming(path, name), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+    with paths.naming_damage(path, name), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
         stream.read(header.length)
         for start in range(0, values.size, _STEP):
             size = min(_STEP, values.size - start)
