@@ -23,8 +23,8 @@ def scan(
     """Lists the images of every sub-folder of `root`, people and files in natural order (s2 before s10).
 
     Left out and named in `ignored`: hidden files and folders, files whose suffix is not one of `suffixes`, files
-    beside the folders, folders inside them, and folders without images. A symbolic link that leads out of `root`
-    is an error.
+    beside the folders, folders inside them, and folders without images. A symbolic link that leads out of `root` or
+    to itself is an error, and so are a folder that may not be read and an image whose name is not UTF-8.
     """
     checks.at_least("min_people", min_people, 1)
     root = paths.existing_folder(root, "root")
@@ -35,13 +35,15 @@ def scan(
     for person in _entries(root, root):
         found = _entries(root, Path(person.path)) if person.is_dir() and not _hidden(person) else []
         kept = [_relative(root, entry) for entry in found if _is_image(entry, suffixes)]
-        ignored += [_relative(root, entry) for entry in found if not _is_image(entry, suffixes)]
+        ignored += [checks.printable(_relative(root, entry)) for entry in found if not _is_image(entry, suffixes)]
+        for file in kept:
+            paths.check_utf8(file, f"An image in {checks.printable(root)}")
         if kept:
             files += kept
             ids += [len(names)] * len(kept)
             names.append(person.name)
         else:
-            ignored.append(_relative(root, person))
+            ignored.append(checks.printable(_relative(root, person)))
     _check_people(root, names, ignored, min_people, suffixes)
     return Listing(
         root=root,
@@ -97,6 +99,7 @@ def load(
 
 def _entries(root: Path, folder: Path) -> list["os.DirEntry[str]"]:
     """What a folder holds, in natural order; a link that leads out of `root` is refused."""
+    paths.existing_folder(folder, "A folder of images")
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: paths.natural_key(entry.name))
     for entry in entries:
@@ -129,4 +132,7 @@ def _check_people(root: Path, names: list[str], ignored: list[str], min_people: 
         raise ValueError(
             f"{root} holds no folder with images; {len(ignored)} other entries, such as {ignored[0]!r}. {hint}{layout}"
         )
-    raise ValueError(f"{root} must hold at least {min_people} people; got {len(names)}: {', '.join(names)}. {layout}")
+    raise ValueError(
+        f"{root} must hold at least {min_people} people; got {len(names)}: "
+        f"{', '.join(map(checks.printable, names))}. {layout}"
+    )

@@ -35,6 +35,9 @@ def dense(labels: Any) -> Dense:
     values, rows = _present(labels)
     unique, inverse = np.unique(values, return_inverse=True)
     names = unique.tolist()
+    for name in names:
+        if isinstance(name, str):
+            paths.check_utf8(name, "labels")
     order = sorted(range(len(names)), key=lambda index: _sort_key(names[index]))
     rank = np.empty(len(names), np.int32)
     rank[order] = np.arange(len(names), dtype=np.int32)

@@ -48,7 +48,7 @@ def read_image(
     pixels = np.asarray(image, np.float32) / white
     if not (pixels.min() >= 0 and pixels.max() <= 1):  # nor NaN
         raise ValueError(
-            f"{path} must hold values in [0, {white:g}]; got from {pixels.min() * white:g} to "
+            f"{checks.printable(path)} must hold values in [0, {white:g}]; got from {pixels.min() * white:g} to "
             f"{pixels.max() * white:g}. Save it with 8 or 16 bits a channel."
         )
     return np.repeat(pixels[..., None], 3, axis=2) if color and pixels.ndim == 2 else pixels
@@ -82,7 +82,8 @@ def load_images(
         image = read(paths[index])
         if image.shape != first.shape:
             raise ValueError(
-                f"images must have one size; {paths[0]} is {_by(first)} and {paths[index]} is {_by(image)}. "
+                f"images must have one size; {checks.printable(paths[0])} is {_by(first)} and "
+                f"{checks.printable(paths[index])} is {_by(image)}. "
                 "Pass size=(height, width) to resize them while loading."
             )
         images[index] = image
@@ -110,9 +111,12 @@ def _decoded(
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
         found = str(error).rstrip(".")
     except Exception as error:  # a decoder of damaged bytes may raise anything
-        raise ValueError(f"{path} does not decode as an image: {type(error).__name__}: {error}") from error
+        why = checks.printable(f"{type(error).__name__}: {error}").rstrip(".")
+        raise ValueError(
+            f"{checks.printable(path)} does not decode as an image: {why}. Replace it by a whole copy, or remove it."
+        ) from error
     raise ValueError(
-        f"{path} is too large to decode: {found}; the limit is {max_pixels} pixels. "
+        f"{checks.printable(path)} is too large to decode: {found}; the limit is {max_pixels} pixels. "
         "Raise max_pixels if you trust the file."
     )
 
@@ -169,8 +173,8 @@ def _pillow_box(crop: tuple[int, int, int, int], image: Any, path: Path) -> tupl
     top, left, height, width = crop
     if top + height > image.height or left + width > image.width:
         raise ValueError(
-            f"crop must lie inside {path}, {image.height} x {image.width} pixels; got rows {top} to {top + height} "
-            f"and columns {left} to {left + width}. Reduce height or width."
+            f"crop must lie inside {checks.printable(path)}, {image.height} x {image.width} pixels; "
+            f"got rows {top} to {top + height} and columns {left} to {left + width}. Reduce height or width."
         )
     return left, top, left + width, top + height
 

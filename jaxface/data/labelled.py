@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from jaxface.core import checks
-from jaxface.data import groups
+from jaxface.data import groups, paths
 
 Name = str | int
 
@@ -106,7 +106,9 @@ def _rows_of(values: Any, index: np.ndarray) -> Any:
 
 
 def check_files(files: Sequence[str], num_rows: int, *, source: str = "") -> None:
-    """Checks that file names are given for every row or not at all; `source` is where they come from."""
+    """Checks that file names are given for every row or not at all, in UTF-8; `source` is where they come from."""
+    where = f" of {source}" if source else ""
+    for file in files:
+        paths.check_utf8(str(file), f"files{where}")
     if files and len(files) != num_rows:
-        where = f" of {source}" if source else ""
         raise ValueError(f"files{where} must name each of the {num_rows} rows or be empty; got {len(files)} names.")

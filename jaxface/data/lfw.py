@@ -132,7 +132,7 @@ def read_pairs(path: str | Path, listing: Listing) -> tuple[Pairs, np.ndarray]:
         same.append(index % (2 * num_pairs) < num_pairs)
         if len(fields) != (3 if same[-1] else 4):
             form = "a same pair, 'name i j'" if same[-1] else "a different pair, 'name i other j'"
-            raise ValueError(f"{path}, line {number}: expected {form}; got {' '.join(fields)!r}.")
+            raise ValueError(f"{path}, line {number}: expected {form}; got {' '.join(fields)[:80]!r}.")
         name, i, other, j = (fields[0], fields[1], fields[0], fields[2]) if same[-1] else fields
         if not same[-1] and name == other:
             raise ValueError(f"{path}, line {number}: a different pair names {name!r} twice.")
@@ -205,7 +205,10 @@ def _protocol_file(root: str | Path, name: str) -> Path:
 def _lines(path: str | Path) -> tuple[Path, list[tuple[int, list[str]]]]:
     """Line numbers and words of the lines that are not blank."""
     path = paths.existing_file(path, "A protocol file")
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not text in UTF-8 ({error}). Save it as such.") from error
     lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
         raise ValueError(f"{path} is empty.")
@@ -213,17 +216,22 @@ def _lines(path: str | Path) -> tuple[Path, list[tuple[int, list[str]]]]:
 
 
 def _count(path: Path, number: int, word: str) -> int:
-    if not word.isdecimal() or int(word) < 1:
-        raise ValueError(f"{path}, line {number}: expected a count of at least 1; got {word!r}.")
+    if not _is_number(word) or int(word) < 1:
+        raise ValueError(f"{path}, line {number}: expected a count of at least 1; got {word[:40]!r}.")
     return int(word)
+
+
+def _is_number(word: str) -> bool:
+    """Whole numbers of up to nine digits: `int` takes digits of other scripts, and refuses thousands of them."""
+    return word.isascii() and word.isdecimal() and len(word) < 10
 
 
 def _row(path: Path, number: int, name: str, image: str, row_of: dict[str, int]) -> int:
     where = f"{path}, line {number}"
     if "/" in name or name.startswith("."):
         raise ValueError(f"{where}: {name!r} leads outside the data root; expected the name of a person.")
-    if not image.isdecimal():
-        raise ValueError(f"{where}: expected the number of an image; got {image!r}.")
+    if not _is_number(image):
+        raise ValueError(f"{where}: expected the number of an image; got {image[:40]!r}.")
     file = f"{name}/{name}_{int(image):04d}.jpg"
     if file not in row_of:
         raise ValueError(f"{where}: image {file!r} is missing. Is the copy of LFW complete?")
@@ -232,8 +240,8 @@ def _row(path: Path, number: int, name: str, image: str, row_of: dict[str, int])
 
 def _person(path: Path, number: int, fields: list[str], id_of: dict[str, int], images: np.ndarray) -> int:
     where = f"{path}, line {number}"
-    if len(fields) != 2 or not fields[1].isdecimal():
-        raise ValueError(f"{where}: expected 'name images'; got {' '.join(fields)!r}.")
+    if len(fields) != 2 or not _is_number(fields[1]):
+        raise ValueError(f"{where}: expected 'name images'; got {' '.join(fields)[:80]!r}.")
     if fields[0] not in id_of:
         raise ValueError(f"{where}: there is no folder of {fields[0]!r}.{checks.did_you_mean(fields[0], id_of)}")
     person = id_of[fields[0]]

@@ -66,8 +66,8 @@ def from_array(features: Any, labels: Any = None) -> Source:
 def from_npz(path: str | Path, *, features: str = "features", labels: str | None = "labels") -> Source:
     """Rows of an uncompressed `.npz` (see `embeddings`); labels are read at once, features as they are needed.
 
-    A batch with NaN or infinite features is an error that names the file. The file's checksum is not compared, for
-    that would read all of it.
+    A batch with NaN or infinite features is an error that names the file. The checksum of the labels is compared, that
+    of the features is not: it would take reading all of them.
     """
     path = paths.existing_file(path, "Embeddings")
     rows = npz.mapped(path, features)
@@ -76,10 +76,11 @@ def from_npz(path: str | Path, *, features: str = "features", labels: str | None
             f"{features!r} of {path} must be floating point [n, ...]; got dtype {rows.dtype} and shape {rows.shape}. "
             "Save them as float32 or float64."
         )
+    people = None if labels is None else npz.read(path, (labels,))[labels]
     try:
-        source = from_array(rows, None if labels is None else npz.native(np.array(npz.mapped(path, labels))))
+        source = from_array(rows, people)
     except ValueError as error:
-        raise error if str(path) in str(error) else ValueError(f"{path}: {error}") from error
+        raise ValueError(f"{path}: {error}") from error
 
     def read(index: np.ndarray) -> np.ndarray:
         values = source.read(index)
@@ -106,7 +107,8 @@ def from_files(
         pixels = images.load_images(chosen, color=color, size=size, crop=crop, workers=workers)
         if pixels.shape[1:] != first.shape:
             raise ValueError(
-                f"images must have one size; {chosen[0]} is {pixels.shape[1]}x{pixels.shape[2]} and {files[0]} is "
+                f"images must have one size; {checks.printable(chosen[0])} is "
+                f"{pixels.shape[1]}x{pixels.shape[2]} and {checks.printable(files[0])} is "
                 f"{first.shape[0]}x{first.shape[1]}. Pass size=(height, width)."
             )
         return pixels
@@ -167,8 +169,9 @@ def _ids(labels: Any, num_rows: int) -> tuple[np.ndarray, tuple[Name, ...]]:
     ids = np.full(num_rows, -1, np.int32)
     if labels is None:
         return ids, ()
-    if len(labels) != num_rows:
-        raise ValueError(f"labels must name the person of each of the {num_rows} rows; got {len(labels)} labels.")
+    if np.ndim(labels) == 0 or len(labels) != num_rows:
+        count = len(labels) if np.ndim(labels) else 1
+        raise ValueError(f"labels must name the person of each of the {num_rows} rows; got {count} labels.")
     known = groups.dense(labels)
     ids[known.rows] = known.ids
     return ids, known.names

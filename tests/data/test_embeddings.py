@@ -132,3 +132,11 @@ def test_labels_and_files_that_do_not_fit_name_the_source(rng):
         embeddings.from_arrays(x, np.zeros(3), source="mine")
     with pytest.raises(ValueError, match="files of mine must name each of the 3 rows or be empty; got 1 names"):
         embeddings.from_arrays(x, [0, 1, 1], files=["a"], source="mine")
+
+
+def test_names_must_be_in_utf_8(rng):
+    x, name = rng.normal(size=(2, 2)), "d\udce4n"
+    with pytest.raises(ValueError, match=r"labels of mine: labels must have a name in UTF-8; got d\\xe4n"):
+        embeddings.from_arrays(x, [name, "b"], source="mine")
+    with pytest.raises(ValueError, match=r"files of mine must have a name in UTF-8; got d\\xe4n"):
+        embeddings.from_arrays(x, ["a", "b"], files=["1", name], source="mine")

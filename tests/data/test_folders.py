@@ -1,3 +1,6 @@
+import os
+import shutil
+
 import numpy as np
 import pytest
 
@@ -147,3 +150,46 @@ def test_the_orl_faces():
     assert data.ignored == ("s10/target.jpg",)
     assert data.images.std() > 0.1
     assert orl.load(size=(56, 46)).images.shape == (400, 56, 46)
+
+
+def test_links_to_themselves_are_named(people):
+    for name in ("loop", "anna/loop.png"):
+        (people / name).symlink_to(name.rpartition("/")[2])
+        with pytest.raises(ValueError, match=rf"symbolic link: .*{name} cannot be opened: .*Remove it, or replace"):
+            folders.scan(people)
+        (people / name).unlink()
+    (people / "anna" / "9.png").symlink_to("nothing.png")
+    assert folders.scan(people).ignored == ("anna/9.png",)
+
+
+def test_names_that_are_not_utf_8(people):
+    """Refused where a report would have to name them, and shown as escapes where they are left out."""
+    shown = os.fsencode(people)
+    for name in (b"anna/\xff.png", b"d\xe4n/1.png"):
+        os.makedirs(os.path.dirname(os.path.join(shown, name)), exist_ok=True)
+        shutil.copy(people / "anna" / "1.png", os.path.join(shown, name))
+        with pytest.raises(
+            ValueError, match=r"(An image in|A folder of images).* must have a name in UTF-8; got .*\\x.*Rename it"
+        ) as caught:
+            folders.scan(people)
+        assert str(caught.value).isprintable()
+        os.unlink(os.path.join(shown, name))
+    os.rmdir(os.path.join(shown, b"d\xe4n"))
+    open(os.path.join(shown, b"anna/\xff.txt"), "wb").close()
+    assert folders.scan(people).ignored == ("anna/\\xff.txt",)
+
+
+def test_messages_show_no_control_characters(people):
+    (people / "anna" / "\x1b]0;x\x07.png").write_bytes(b"x")
+    with pytest.raises(
+        ValueError, match=r"anna/\\x1b\]0;x\\x07\.png does not decode as an image: .* Replace it"
+    ) as caught:
+        folders.load(people)
+    assert str(caught.value).isprintable()
+
+
+def test_a_folder_that_may_not_be_listed(people, monkeypatch):
+    is_allowed = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: "ben" not in str(path) and is_allowed(path, mode))
+    with pytest.raises(PermissionError, match=r"A folder of images, .*ben, may not be read by this user"):
+        folders.scan(people)

@@ -162,6 +162,22 @@ def test_damaged_people_files(root, old, new, message):
         lfw.view2(root)
 
 
+@pytest.mark.parametrize("name", ["pairs.txt", "people.txt"])
+def test_protocol_files_in_other_encodings(root, name):
+    path = next(root.rglob(name))
+    text = path.read_text()
+    path.write_text(text, encoding="utf-8-sig")
+    lfw.view2(root)
+    for content in (text.encode("utf-16"), text.encode() + b"\xff"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=rf"{name} is not text in UTF-8 \(.*Save it as such"):
+            lfw.view2(root)
+    for number in ("9" * 5000, "\u0663"):
+        path.write_text(f"{number}\n{text}", encoding="utf-8")
+        with pytest.raises(ValueError, match=rf"{name}, line 1: expected a count of at least 1; got"):
+            lfw.view2(root)
+
+
 def test_view1_with_somebody_in_both_halves(root):
     (root / "peopleDevTest.txt").write_text("3\nCy\t2\nDi\t2\nAnn\t3\n")
     with pytest.raises(ValueError, match="'Ann' is in both"):

@@ -1,6 +1,9 @@
+import os
+
+import numpy as np
 import pytest
 
-from jaxface.data import paths
+from jaxface.data import embeddings, images, labelled, lfw, matlab, pairs, paths, stream
 
 
 @pytest.mark.parametrize("name", ["../x.png", "a/../../x.png", "/etc/passwd"])
@@ -34,3 +37,57 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("x.txt", "old")]
     write("new", fail=False)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("x.txt", "new")]
+
+
+def test_links_that_lead_back_to_themselves(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "nowhere").symlink_to("nothing")
+    with pytest.raises(ValueError, match=r"list, line 2: .*loop cannot be opened: .*Remove it"):
+        paths.inside(tmp_path, "loop", source="list, line 2")
+    assert paths.inside(tmp_path, "nowhere", source="list") == tmp_path / "nowhere"
+    for name in ("loop", "nowhere"):
+        with pytest.raises(
+            FileNotFoundError, match=rf"x must be a file; .*{name} is a symbolic link that leads nowhere"
+        ):
+            paths.existing_file(tmp_path / name, "x")
+        with pytest.raises(FileNotFoundError, match=rf"x must be a folder; .*{name} is a symbolic link that leads"):
+            paths.existing_folder(tmp_path / name, "x")
+
+
+LOADERS = {
+    "embeddings": embeddings.load,
+    "stream": stream.from_npz,
+    "matlab": matlab.load,
+    "views": matlab.load_views,
+    "image": images.read_image,
+    "pairs": lambda path: pairs.load(path, ["a", "b"]),
+    "truth": pairs.has_truth,
+    "lfw pairs": lambda path: lfw.read_pairs(
+        path, labelled.Listing(root=path, files=(), ids=np.zeros(0, int), names=())
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_every_loader_names_a_file_that_cannot_be_read(tmp_path, monkeypatch, name):
+    """A folder, nothing, a pipe, bytes of another kind, a name in another encoding, a file without permission."""
+    load = LOADERS[name]
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for file, kind in (("folder", "is a folder"), ("none", "does not exist"), ("pipe", "is a pipe or a device")):
+        with pytest.raises(FileNotFoundError, match=rf"must be a file; .*{file} {kind}"):
+            load(tmp_path / file)
+    for content in (b"", b"\x00" * 3, b"\x93NUMPY\x01\x00", b"PK\x05\x06" + bytes(18), bytes(range(256)) * 4):
+        (tmp_path / "bad").write_bytes(content)
+        if name != "truth":
+            with pytest.raises(ValueError, match="bad"):
+                load(tmp_path / "bad")
+    with pytest.raises(ValueError, match=r"must have a name in UTF-8; got .*caf\\xe9\. Rename it"):
+        load(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    with pytest.raises(FileNotFoundError, match=r"a\\x1b\[2J\\n does not exist"):
+        load(tmp_path / "a\x1b[2J\n")
+    with pytest.raises(ValueError, match=r"must be named by a path; got 3 of type int"):
+        load(3)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(PermissionError, match=r"bad, may not be read by this user\. Change its permissions"):
+        load(tmp_path / "bad")

@@ -237,3 +237,15 @@ def test_damaged_archives(tmp_path, table, old, new):
     (tmp_path / "x.npz").write_bytes(whole.replace(old, new))
     with pytest.raises(ValueError, match=r"x\.npz is damaged: 'features'"):
         stream.from_npz(tmp_path / "x.npz", labels=None)
+
+
+def test_labels_are_read_with_their_checksum(tmp_path, rng):
+    np.savez(tmp_path / "x.npz", features=rng.normal(size=(3, 2)), labels=np.array(["ann", "ben", "cem"]))
+    raw = (tmp_path / "x.npz").read_bytes()
+    at = raw.index("ben".encode("utf-32-le"))
+    (tmp_path / "x.npz").write_bytes(raw[:at] + b"x" + raw[at + 1 :])
+    with pytest.raises(ValueError, match=r"x\.npz is damaged: 'labels' has no readable data: BadZipFile: Bad CRC-32"):
+        stream.from_npz(tmp_path / "x.npz")
+    np.savez(tmp_path / "x.npz", features=rng.normal(size=(3, 2)), labels=np.array("ann"))
+    with pytest.raises(ValueError, match=r"x\.npz: labels must name the person of each of the 3 rows; got 1 labels"):
+        stream.from_npz(tmp_path / "x.npz")
