@@ -6,6 +6,7 @@ from jax.typing import ArrayLike
 
 from experiments import inputs
 from jaxface import joint_bayes
+from jaxface.core import checks
 from jaxface.core.pytree import params, static
 from jaxface.faces.pipeline import ImagePipeline, encode_batch
 from jaxface.joint_bayes import JointBayes
@@ -24,6 +25,11 @@ class Verifier:
     model: JointBayes
     calibration: Affine
     length_normalize: bool = static()
+
+    def check(self) -> None:
+        """Refuses parts that do not fit together."""
+        checks.shapes(basis=(self.reduction.basis, "d r"), mean=(self.model.mean, "r"))
+        checks.shapes(slope=(self.calibration.slope, ""), offset=(self.calibration.offset, ""))
 
 
 def features(verifier: Verifier, vectors: jax.Array) -> jax.Array:

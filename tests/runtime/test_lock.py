@@ -56,8 +56,8 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 
 
 WINDOWS = textwrap.dedent("""
-    import errno, os, sys, types
-    import absl.logging, jax, ml_collections, numpy, orbax.checkpoint, pathlib, subprocess
+    import ctypes, errno, os, sys, types
+    import absl.logging, jax, ml_collections, numpy, orbax.checkpoint, pathlib, subprocess, scipy.linalg, threadpoolctl
 
     held = set()
     def locking(handle, mode, count):
@@ -76,7 +76,14 @@ WINDOWS = textwrap.dedent("""
     sys.modules["fcntl"] = sys.modules["resource"] = None
     sys.modules["msvcrt"] = types.SimpleNamespace(locking=locking, LK_NBLCK=2)
     os.fsync = fsync
-    from jaxface.runtime import checkpoint, launch, params_io, select, sources
+    plain_library = ctypes.CDLL
+    def library(name, *rest, **words):
+        if name is None:
+            raise TypeError("Windows has no library of the process itself")
+        return plain_library(name, *rest, **words)
+    ctypes.CDLL = library
+    from jaxface.runtime import checkpoint, environment, launch, params_io, select, sources
+    environment.configure(x64=False)
     from jaxface.runtime.workdir import Workdir
 
     def run(config, work):
