@@ -55,6 +55,7 @@ def choose_bandwidth(
     """
     sizes = checks.shapes(x=(x, "n d"))
     checks.floating(x=x)
+    checks.finite(x=x)
     checks.at_least("number of samples", sizes["n"], 1)
     checks.between("quantile", quantile, 0.0, 1.0, closed_low=False)
     dtype = jnp.asarray(x).dtype

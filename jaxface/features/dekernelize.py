@@ -9,8 +9,8 @@ most pi / 2 or pi: a condition on V x and not, as printed, on x. What remains is
     square              the exact inverse of a single block, f = D: D log D, but ill conditioned
 
 A method takes the map, prepares what depends on it alone, and returns the solver of one vector. Features outside the
-range of the form are clipped and counted, never NaN. Zeros that pad x are known and not solved for. Gradients come
-from the equation that defines x (the implicit-function rule) and not from the iterations.
+range of the form are clipped and counted, and NaN among them is NaN in all of x. Zeros that pad x are known and not
+solved for. Gradients come from the equation that defines x (the implicit-function rule) and not from the iterations.
 """
 
 import math
@@ -29,7 +29,7 @@ from jaxface.features import forms, krylov, maps
 from jaxface.features.forms import Form
 from jaxface.features.krylov import Solution
 from jaxface.features.maps import FeatureMap
-from jaxface.linalg import distances, psd
+from jaxface.linalg import distances, psd, scaling
 
 Solver = Callable[[jax.Array, Form], Solution]
 Method = Callable[[FeatureMap], Solver]
@@ -152,8 +152,47 @@ def _invert_matrix(
     return blocks.map_rows(_inverse(params, form, method), features, block_size=block_size)
 
 
+def solver(params: FeatureMap, form: Form, method: Method = least_squares) -> Callable[[jax.Array], jax.Array]:
+    """A function of the features `[f]` of one vector that gives the vector, to be mapped inside one program."""
+    own, power = _in_own_unit(params)
+    solve = method(own)
+    return lambda features: scaling.shifted(solve(features, form).x, power)
+
+
+class _Rescaled(NamedTuple):
+    """The map `2^power V`."""
+
+    params: FeatureMap
+    power: jax.Array
+
+    @property
+    def input_dim(self) -> int:
+        return self.params.input_dim
+
+    @property
+    def num_features(self) -> int:
+        return self.params.num_features
+
+    def project(self, x: jax.Array) -> jax.Array:
+        return scaling.shifted(self.params.project(x), self.power)
+
+    def transpose(self, u: jax.Array) -> jax.Array:
+        return scaling.shifted(self.params.transpose(u), self.power)
+
+    def inverse(self, u: jax.Array) -> jax.Array:
+        return scaling.shifted(self.params.inverse(u), -self.power)
+
+
+def _in_own_unit(params: FeatureMap) -> tuple[_Rescaled, jax.Array]:
+    """The map for vectors in units of `2^power`, in which no product of V'V leaves the range, and the power."""
+    ones = jnp.ones(params.input_dim, maps.dtype_of(params))
+    power = -scaling.exponent(params.project(ones))
+    return _Rescaled(params, power), power
+
+
 def _inverse(params: FeatureMap, form: Form, method: Method) -> Callable[[jax.Array], tuple[jax.Array, Validity]]:
     """The inverse of one vector, with everything prepared that depends on the map alone."""
+    params, power = _in_own_unit(params)
     solve = method(params)
     least, largest = _spectral_range(params)
 
@@ -162,7 +201,7 @@ def _inverse(params: FeatureMap, form: Form, method: Method) -> Callable[[jax.Ar
         # Rounding may leave the least eigenvalue of a singular V'V on either side of zero.
         is_singular = least <= _eps(least) * largest
         conditioning = jnp.where(is_singular, jnp.inf, largest / jnp.where(is_singular, 1, least))
-        return solution.x, _validity(params, features, solution, form, conditioning)
+        return scaling.shifted(solution.x, power), _validity(params, features, solution, form, conditioning)
 
     return inverse
 
@@ -226,17 +265,19 @@ def _validity(
     inverse = forms.inverse(form)
     u = params.project(solution.x)
     length = distances.norm(features)
-    is_lost = ~jnp.isfinite(solution.x).all()
+    is_lost, is_known = ~jnp.isfinite(solution.x).all(), jnp.isfinite(features).all()
+    nothing = jnp.where(is_known, 0, jnp.nan).astype(u.dtype)  # shares are known of features that are
     unsettled = jnp.where(is_lost, int(Status.NON_FINITE), int(Status.MAX_ITERS))
     failed = jnp.where(solution.num_iters > 0, unsettled, int(Status.RANK_DEFICIENT))  # a closed form always settles
     found = jnp.where(is_lost, int(Status.NON_FINITE), int(Status.OK))
     # At the very end of the range an angle is known to the root of the precision only.
     is_beyond = jnp.abs(u) > inverse.half_width + math.sqrt(_eps(u))
+    status = jnp.where(solution.is_converged, found, failed)
     return Validity(
-        status=jnp.where(solution.is_converged, found, failed).astype(jnp.int32),
+        status=jnp.where(is_known, status, int(Status.NON_FINITE)).astype(jnp.int32),
         num_iters=solution.num_iters,
-        share_clipped=inverse.angles(features).is_clipped.mean(dtype=u.dtype),
-        share_out_of_range=is_beyond.mean(dtype=u.dtype),
+        share_clipped=inverse.angles(features).is_clipped.mean(dtype=u.dtype) + nothing,
+        share_out_of_range=is_beyond.mean(dtype=u.dtype) + nothing,
         residual=distances.norm(form(u) - features) / jnp.where(length > 0, length, 1),
         conditioning=conditioning,
     )
@@ -265,5 +306,4 @@ def _checked(params: FeatureMap, features: ArrayLike, form: Form, rows: str) -> 
     features, form = forms.real(jnp.asarray(features), form)
     checks.shapes(features=(features, f"{rows}{forms.inverse(form).width * params.num_features}"))
     checks.floating(features=features)
-    checks.finite(features=features)
     return features, form

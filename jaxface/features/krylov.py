@@ -19,7 +19,10 @@ class Solution(NamedTuple):
 
 
 def conjugate_gradient(product: Operator, b: jax.Array, *, tol: float, num_iters: int) -> Solution:
-    """Solves `A x = b` from x = 0, until `|r| <= tol |b|`, r being the residual that the recurrence keeps."""
+    """Solves `A x = b` from x = 0, until `|r| <= tol |b|`, r being the residual that the recurrence keeps.
+
+    NaN in b is NaN in all of x.
+    """
     # Squares of a b in other units would leave the range of float32; a power of two changes no digit.
     _, exponent = jnp.frexp(jnp.abs(b).max())
     b = jnp.ldexp(b, -exponent)
@@ -40,7 +43,8 @@ def conjugate_gradient(product: Operator, b: jax.Array, *, tol: float, num_iters
 
     start = (jnp.zeros((), jnp.int32), jnp.zeros_like(b), b, b, b @ b)
     step, x, _, _, squared = jax.lax.while_loop(running, body, start)
-    return Solution(jnp.ldexp(x, exponent), step, squared <= limit)
+    x = jnp.where(jnp.isnan(squared), jnp.nan, jnp.ldexp(x, exponent))
+    return Solution(x, step, squared <= limit)
 
 
 def spectral_range(product: Operator, start: jax.Array, *, num_steps: int) -> tuple[jax.Array, jax.Array]:

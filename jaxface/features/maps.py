@@ -67,10 +67,12 @@ def transform(params: FeatureMap, x: ArrayLike, *, form: Form) -> jax.Array:
 
 
 def feature_matrix(params: FeatureMap, x: ArrayLike, *, form: Form, block_size: int = BLOCK_SIZE) -> jax.Array:
-    """Features of the rows of x `[n, d]`, `block_size` at a time in the cache; the results do not depend on it."""
+    """Features of the rows of x `[n, d]`, `block_size` at a time in the cache; the results do not depend on it.
+
+    A row with NaN has no feature that is known: all of them are NaN.
+    """
     checks.shapes(x=(x, f"n {params.input_dim}"))
     checks.floating(x=x)
-    checks.finite(x=x)
     checks.at_least("block_size", block_size, 1)
     return _feature_matrix(params, jnp.asarray(x), forms.as_tree(form), block_size=block_size)
 
@@ -129,5 +131,4 @@ def zero_padded(x: jax.Array, size: int) -> jax.Array:
 def _checked(name: str, x: ArrayLike, size: int) -> jax.Array:
     checks.shapes(**{name: (x, str(size))})
     checks.floating(**{name: x})
-    checks.finite(**{name: x})
     return jnp.asarray(x)

@@ -311,3 +311,31 @@ def test_a_matrix_without_an_inverse_says_so(rng):
     _, validity = invert_matrix(leaves, z, form=forms.sin)
     np.testing.assert_array_equal(validity.status, np.full(2, Status.RANK_DEFICIENT))
     assert np.isposinf(validity.conditioning).all()
+
+
+@pytest.mark.parametrize("scale", [2.0**-100, 2.0**-33, 2.0**66])
+@pytest.mark.parametrize("method", METHODS)
+def test_the_way_back_has_no_unit(method, scale, rng):
+    x = rng.normal(size=(3, 6)).astype(np.float32)
+    expected, report = invert_matrix(
+        *mapped("fastfood", x, num_features=24, quantile=1.0), form=forms.sin, method=METHODS[method]
+    )
+    params, z = mapped("fastfood", np.float32(scale) * x, num_features=24, quantile=1.0)
+    found, validity = invert_matrix(params, z, form=forms.sin, method=METHODS[method])
+    assert_close(found / np.float32(scale), expected, factor=10)
+    assert_close(validity.conditioning, report.conditioning)
+    np.testing.assert_array_equal(validity.status, report.status)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nan_among_features_is_nan_in_its_own_vector_only(method, rng):
+    x = rng.normal(size=(3, 6))
+    params, z = mapped("fastfood", x, num_features=24, quantile=1.0)
+    lost = z.at[1, 5].set(jnp.nan)
+    found, validity = invert_matrix(params, lost, form=forms.sin, method=METHODS[method])
+    assert np.isnan(found[1]).all()
+    assert int(validity.status[1]) == Status.NON_FINITE
+    for share in (validity.share_clipped, validity.share_out_of_range, validity.residual):
+        np.testing.assert_array_equal(np.isnan(share), [False, True, False])
+    kept = np.array([0, 2])
+    assert_close(found[kept], invert_matrix(params, z, form=forms.sin, method=METHODS[method])[0][kept])

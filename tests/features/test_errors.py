@@ -77,13 +77,9 @@ CASES = {
         lambda: fastfood.feature_matrix(a_map("fastfood"), X[0], form=forms.sin),
         r"x must have shape \[n, 6\]; got shape \(6,\)",
     ),
-    "NaN in a vector": (
-        lambda: fastfood.transform(a_map("fastfood"), np.full(6, np.nan), form=forms.sin),
-        "x must be finite; 6 of 6 values are NaN or infinite",
-    ),
-    "NaN in rows": (
-        lambda: fastfood.feature_matrix(a_map("fastfood"), X * np.inf, form=forms.sin),
-        "x must be finite; 18 of 18 values",
+    "float16": (
+        lambda: fastfood.feature_matrix(a_map("fastfood"), X.astype(np.float16), form=forms.sin),
+        "got dtype float16",
     ),
     "integer pixels": (
         lambda: fastfood.feature_matrix(a_map("fastfood"), X.astype(np.uint8), form=forms.sin),
@@ -112,10 +108,6 @@ CASES = {
     "sines where pairs are said to be": (
         lambda: invert(a_map("fastfood"), np.ones(20), form=forms.cos_sin),
         r"features must have shape \[40\].*got shape \(20,\)",
-    ),
-    "NaN in features": (
-        lambda: invert(a_map("fastfood"), np.full(20, np.nan), form=forms.sin),
-        "features must be finite; 20 of 20 values",
     ),
     "one vector for a matrix of them": (
         lambda: invert_matrix(a_map("fastfood"), np.ones(20), form=forms.sin),

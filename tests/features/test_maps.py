@@ -209,3 +209,14 @@ def test_a_very_rough_kernel_has_finite_features(rng):
         jax.random.key(0), input_dim=2, num_features=4096, bandwidth=np.float32(1), spectrum=spectra.matern(nu=0.05)
     )
     assert np.isfinite(maps.feature_matrix(params, np.ones((1, 2), np.float32), form=forms.cos_sin)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_with_nan_has_no_features_and_the_others_keep_theirs(kind, rng):
+    params, x = a_map(kind), rng.normal(size=(3, 6))
+    expected = maps.feature_matrix(params, x, form=forms.sin)
+    x[1, 4] = np.nan
+    found = maps.feature_matrix(params, x, form=forms.sin)
+    assert np.isnan(found[1]).all()
+    assert np.isnan(maps.transform(params, x[1], form=forms.cos_sin)).all()
+    assert_close(found[np.array([0, 2])], expected[np.array([0, 2])])
