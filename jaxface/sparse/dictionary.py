@@ -32,8 +32,8 @@ class KernelDictionary:
 class SparseCode(NamedTuple):
     """The chosen atoms in the order of their choice; where a pursuit ended early, index 0 with value 0 follows."""
 
-    indices: jax.Array  # int32 [s]
-    values: jax.Array  # [s]
+    indices: jax.Array  # int32 [s]; -1 where the signal holds NaN
+    values: jax.Array  # [s]; NaN there
 
 
 def decode(dictionary: Dictionary, code: SparseCode) -> jax.Array:

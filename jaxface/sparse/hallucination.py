@@ -17,8 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxface.core import blocks, checks
-from jaxface.core.fitinfo import FitInfo
+from jaxface.core import blocks, checks, fitinfo
+from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.linalg import scaling
 
 BLOCK_SIZE = 256
 
@@ -44,26 +45,31 @@ class Hallucinator(Protocol):
 def reconstruct(model: Hallucinator, pixels: ArrayLike) -> jax.Array:
     """The whole face `[d]` of the visible pixels `[v]`, in the order of the image; not clipped to [0, 1].
 
+    Of pixels with NaN no pixel of the face is known, so all of them are NaN.
     What depends on the model alone is made at each call: for many images take `reconstruct_matrix`.
     """
     checks.shapes(visible=(model.visible, "v"), pixels=(pixels, "v"))
     checks.floating(pixels=pixels)
-    checks.finite(pixels=pixels)
-    return model.prepare()(jnp.asarray(pixels))
+    return _known(model)(jnp.asarray(pixels))
 
 
 def reconstruct_matrix(model: Hallucinator, pixels: ArrayLike, *, block_size: int = BLOCK_SIZE) -> jax.Array:
-    """Faces `[n, d]` of the visible pixels `[n, v]` of n images, `block_size` at a time."""
+    """Faces `[n, d]` of the visible pixels `[n, v]` of n images, `block_size` at a time; a row with NaN becomes NaN."""
     checks.shapes(visible=(model.visible, "v"), pixels=(pixels, "n v"))
     checks.floating(pixels=pixels)
-    checks.finite(pixels=pixels)
     checks.at_least("block_size", block_size, 1)
     return _reconstruct_matrix(model, jnp.asarray(pixels), block_size=block_size)
 
 
 @partial(jax.jit, static_argnames="block_size")
 def _reconstruct_matrix(model: Hallucinator, pixels: jax.Array, *, block_size: int) -> jax.Array:
-    return blocks.map_rows(model.prepare(), pixels, block_size=block_size)
+    return blocks.map_rows(_known(model), pixels, block_size=block_size)
+
+
+def _known(model: Hallucinator) -> Reconstruction:
+    """The reconstruction, and NaN for pixels that hold NaN whatever the method makes of them."""
+    image = model.prepare()
+    return lambda pixels: jnp.where(jnp.isnan(pixels).any(), jnp.nan, image(pixels))
 
 
 def with_visible(model: Hallucinator, image: ArrayLike, pixels: ArrayLike) -> jax.Array:
@@ -80,17 +86,26 @@ def fit_for_psnr(
 
     The mean PSNR is the mean of `-10 log10 e_i`, e_i the mean squared error of a face, and not the log of the mean. The
     rounds descend `sum_i log(e_i + c)`, c = `floor` times the median error: a face that nothing explains counts for
-    little. Takes any fit with `weights`, its other arguments fixed by `functools.partial`; on the host.
+    little. Takes any fit with `weights`, its other arguments fixed by `functools.partial`; on the host. The status is
+    the worst of all rounds, the rest of the report that of the last one.
     """
     checks.at_least("num_rounds", num_rounds, 1)
     checks.positive("floor", floor)
     model, info = fit(x, mask)
+    status = info.status
     pixels = jnp.asarray(x)[:, model.visible]
+    power = scaling.exponent(jnp.asarray(x))
     for _ in range(num_rounds):
-        errors = ((reconstruct_matrix(model, pixels) - x) ** 2).mean(axis=1)
+        left = scaling.shifted(reconstruct_matrix(model, pixels) - x, -power)
+        errors = (left**2).mean(axis=1)
         scale = jnp.median(errors)
-        model, info = fit(x, mask, weights=1 / (errors + floor * jnp.where(scale > 0, scale, 1)))
-    return model, info
+        weights = 1 / (errors + floor * jnp.where(scale > 0, scale, 1))
+        if not jnp.isfinite(weights).all():
+            status = fitinfo.worst(status, Status.NON_FINITE)
+            break
+        model, info = fit(x, mask, weights=weights)
+        status = fitinfo.worst(status, info.status)
+    return model, info._replace(status=status)
 
 
 def checked(x: ArrayLike, mask: ArrayLike) -> tuple[jax.Array, jax.Array, jax.Array]:

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks, prng
-from jaxface.core.fitinfo import FitInfo
-from jaxface.core.pytree import params
+from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.core.pytree import params, whole
 from jaxface.features import fastfood, forms
 from jaxface.features.fastfood import Fastfood
 from jaxface.linalg import distances, gram
@@ -32,7 +32,7 @@ class KernelHallucinator:
     """A mean face, and a sum of kernel functions for each pixel."""
 
     mean: jax.Array  # [d]
-    visible: jax.Array  # int32 [v]
+    visible: jax.Array = whole()  # int32 [v]
     kernel: Kernel  # a pytree of `linalg.gram`
     train: jax.Array  # [n, v], visible pixels about their mean
     coefficients: jax.Array  # [n, d]
@@ -52,7 +52,7 @@ class FastfoodHallucinator:
     """A mean face, and a regression on cosines and sines."""
 
     mean: jax.Array  # [d]
-    visible: jax.Array  # int32 [v]
+    visible: jax.Array = whole()  # int32 [v]
     features: Fastfood
     coefficients: jax.Array  # [2 f, d]
 
@@ -88,8 +88,12 @@ def _kernel_ridge(
     # With weights to the power 1/2 on both sides, a weight of zero is no division.
     root = distances.safe_sqrt(weights)
     weighted = root[:, None] * k * root[None, :]
-    coefficients = root[:, None] * penalized_solve(weighted, root[:, None] * centred, penalty)
-    return coefficients, report(coefficients, ridge)
+    solution, added = penalized_solve(weighted, root[:, None] * centred, penalty)
+    info = report(solution, (train, centred), added)
+    # Squares of very small numbers are zero: such a kernel knows nothing of images that differ.
+    vanished = (jnp.trace(k) == 0) & (train != 0).any()
+    status = jnp.where(vanished, int(Status.RANK_DEFICIENT), info.status)
+    return root[:, None] * solution, info._replace(status=status)
 
 
 def fit_fastfood_ridge(
@@ -134,5 +138,5 @@ def _fastfood_ridge(
 
     zero = jnp.zeros((width, width), centred.dtype), jnp.zeros((width, centred.shape[1]), centred.dtype)
     square, cross = blocks.fold_rows(add, zero, (centred, weights), block_size=_ROWS)
-    coefficients = penalized_solve(square, cross, jnp.asarray(ridge, centred.dtype))
-    return coefficients, report(coefficients, ridge)
+    coefficients, added = penalized_solve(square, cross, jnp.asarray(ridge, centred.dtype))
+    return coefficients, report(coefficients, centred, added)

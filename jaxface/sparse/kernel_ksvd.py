@@ -58,10 +58,12 @@ def fit(
 ) -> tuple[KernelDictionary, FitInfo]:
     """`ksvd.fit` of `Phi(train)` from `init`; settings and report are those of there, errors are in feature space.
 
-    The rank reported is that of K. A kernel with negative eigenvalues beyond rounding gives NOT_PSD. Gradients are
-    stopped.
+    The rank reported is that of K. A kernel with negative eigenvalues beyond rounding gives NOT_PSD, one with values
+    that are not finite NON_FINITE, and one that is zero for images that are not, as the linear kernel of very small
+    numbers is, RANK_DEFICIENT. Gradients are stopped.
     """
     checks.shapes(train=(init.train, "n d"), coefficients=(init.coefficients, "n k"), gram=(init.gram, "k k"))
+    checks.floating(train=init.train, coefficients=init.coefficients, gram=init.gram)
     checks.finite(train=init.train, coefficients=init.coefficients)
     check_sparsity(sparsity, init.gram.shape[0])
     options: dict[str, Any] = {
@@ -74,18 +76,23 @@ def fit(
     fitted = KernelDictionary(
         kernel=init.kernel, train=init.train, coefficients=back @ found.atoms, gram=found.atoms.T @ found.atoms
     )
-    return fitted, info._replace(status=fitinfo.worst(info.status, status), rank=rank)
+    lost = (info.status == int(Status.NON_FINITE)) | (status == int(Status.NON_FINITE))
+    status = jnp.where(lost, int(Status.NON_FINITE), fitinfo.worst(info.status, status))
+    return fitted, info._replace(status=status, rank=rank)
 
 
 @jax.jit
 def _root(kernel: Kernel, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
     """Z `[n, n]` with `Z Z' = K`, B with `Z'B = I` on the range, the rank of K and a status."""
     k = kernel(x, x)
-    values, vectors = spectral.eigh(k)
+    is_finite = jnp.isfinite(k).all() & jnp.isfinite(x).all()
+    values, vectors = spectral.eigh(jnp.where(is_finite, k, 0))
     rounding = nullspace.default_rtol(k)
     rank = nullspace.numerical_rank(values, rtol=rounding)
     root = jnp.sqrt(jnp.where(jnp.arange(values.shape[0]) < rank, values, 0))
     is_psd = values.min() >= -rounding * values.max()
-    status = jnp.where(is_psd, int(Status.OK), int(Status.NOT_PSD))
+    is_lost = (rank == 0) & (x != 0).any()
+    status = jnp.where(is_lost, int(Status.RANK_DEFICIENT), jnp.where(is_psd, int(Status.OK), int(Status.NOT_PSD)))
+    status = jnp.where(is_finite, status, int(Status.NON_FINITE))
     rows = vectors * root[None, :]
     return rows, vectors * jnp.where(root > 0, 1 / jnp.where(root > 0, root, 1), 0)[None, :], rank, status

@@ -17,14 +17,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxface.core import blocks, checks, loops
-from jaxface.core.fitinfo import FitInfo
-from jaxface.linalg import distances
+from jaxface.core import blocks, checks, fitinfo, loops
+from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.linalg import distances, scaling
 from jaxface.sparse import atom_update, omp
 from jaxface.sparse.atom_update import Codebook, Update
 from jaxface.sparse.dictionary import Dictionary, SparseCode, check_dictionary, decode, unit_atoms, weighted_sum
 
 MAX_COHERENCE = 0.99
+
+
+_ERRORS = ("coding_error", "codebook_error", "replacement_cost")
 
 
 class Sweep(NamedTuple):
@@ -63,7 +66,7 @@ def fit(
     min_users: ArrayLike = 1,
     block_size: int = omp.BLOCK_SIZE,
 ) -> tuple[Dictionary, FitInfo]:
-    """A dictionary for x `[n, d]` from `init`; the objective is the error of each sweep after its codebook stage.
+    """A dictionary for x `[n, d]` from `init`; the objective is the error of the codes with which each sweep starts.
 
     Atoms with fewer than `min_users` signals, or a cosine above `max_coherence` with an earlier atom, are replaced and
     counted; at 1 no atom is too coherent. With `tol` the fit ends when the error changes by less, relatively. At most
@@ -91,12 +94,18 @@ def _fit(
     def step(state: tuple[Dictionary, jax.Array]) -> tuple[tuple[Dictionary, jax.Array], jax.Array]:
         dictionary, replaced = state
         dictionary, report = _sweep(dictionary, x, max_coherence, min_users, sparsity, update, block_size)
-        return (dictionary, replaced + report.num_replaced), report.codebook_error
+        return (dictionary, replaced + report.num_replaced), report.coding_error
 
+    power = scaling.exponent(x)
+    x = scaling.shifted(x, -power)
     start = _constant(init, x), jnp.zeros((), jnp.int32)
     (dictionary, replaced), trace = loops.iterate(step, start, num_iters=num_iters, tol=tol)
-    no_rank = jnp.asarray(-1, jnp.int32)
-    return dictionary, FitInfo(*trace, rank=no_rank, jitter=jnp.zeros((), x.dtype), num_replaced=replaced)
+    objective = scaling.shifted(trace.objective, 2 * power)
+    lost = jnp.isinf(objective).any() | ~fitinfo.all_finite(dictionary)
+    info = fitinfo.closed_form(
+        dtype=x.dtype, status=jnp.where(lost, int(Status.NON_FINITE), trace.status), objective=objective
+    )
+    return dictionary, info._replace(num_iters=trace.num_iters, num_replaced=replaced)
 
 
 def trace(
@@ -130,10 +139,15 @@ def _trace(
     update: Update,
     block_size: int,
 ) -> tuple[Dictionary, Sweep]:
+    power = scaling.exponent(x)
+    x = scaling.shifted(x, -power)
+
     def step(dictionary: Dictionary, _: None) -> tuple[Dictionary, Sweep]:
         return _sweep(dictionary, x, max_coherence, min_users, sparsity, update, block_size)
 
-    return jax.lax.scan(step, _constant(init, x), length=num_iters)
+    dictionary, report = jax.lax.scan(step, _constant(init, x), length=num_iters)
+    errors = {name: scaling.shifted(value, 2 * power) for name, value in report._asdict().items() if name in _ERRORS}
+    return dictionary, report._replace(**errors)
 
 
 def _sweep(

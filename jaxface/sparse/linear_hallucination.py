@@ -10,6 +10,7 @@
 """
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,8 +18,8 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.core.pytree import params
-from jaxface.linalg import nullspace, psd, spectral
+from jaxface.core.pytree import params, whole
+from jaxface.linalg import nullspace, psd, scaling, spectral
 from jaxface.sparse.hallucination import Reconstruction, checked, checked_weights
 
 
@@ -27,7 +28,7 @@ class AffineHallucinator:
     """A mean face and a matrix."""
 
     mean: jax.Array  # [d]
-    visible: jax.Array  # int32 [v]
+    visible: jax.Array = whole()  # int32 [v]
     matrix: jax.Array  # [v, d], M
 
     def prepare(self) -> Reconstruction:
@@ -46,7 +47,7 @@ def fit_pca(x: ArrayLike, mask: ArrayLike, *, num_components: int) -> tuple[Affi
 def _pca(centred: jax.Array, visible: jax.Array, *, num_components: int) -> tuple[jax.Array, FitInfo]:
     axes, _, rank = _principal(centred, num_components)
     matrix = jnp.linalg.pinv(axes[visible]).T @ axes.T
-    return matrix, fitinfo.closed_form(dtype=centred.dtype, rank=rank)
+    return matrix, report(matrix, centred)._replace(rank=rank)
 
 
 def fit_pca_prior(x: ArrayLike, mask: ArrayLike, *, num_components: int) -> tuple[AffineHallucinator, FitInfo]:
@@ -59,6 +60,8 @@ def fit_pca_prior(x: ArrayLike, mask: ArrayLike, *, num_components: int) -> tupl
 @partial(jax.jit, static_argnames="num_components")
 def _pca_prior(centred: jax.Array, visible: jax.Array, *, num_components: int) -> tuple[jax.Array, FitInfo]:
     n, d = centred.shape
+    power = scaling.exponent(centred)
+    centred = scaling.shifted(centred, -power)  # the matrix has no unit
     axes, variances, rank = _principal(centred, num_components)
     total = (centred**2).sum() / n
     discarded = jnp.maximum(total - variances.sum(), 0) / max(d - num_components, 1)
@@ -68,9 +71,10 @@ def _pca_prior(centred: jax.Array, visible: jax.Array, *, num_components: int) -
     # On y = sqrt(L) z, all of unit variance, no variance is divided by.
     loadings = axes * jnp.sqrt(variances)[None, :]
     seen = loadings[visible]
-    matrix = penalized_solve(seen.T @ seen, seen.T, noise).T @ loadings.T
-    info = fitinfo.closed_form(dtype=centred.dtype, rank=rank, jitter=jnp.where(discarded < floor, floor, 0))
-    return matrix, info
+    solution, _ = penalized_solve(seen.T @ seen, seen.T, noise)
+    matrix = solution.T @ loadings.T
+    jitter = scaling.shifted(jnp.where(discarded < floor, floor, 0), 2 * power)
+    return matrix, report(matrix, centred, jitter)._replace(rank=rank)
 
 
 def fit_ridge(
@@ -91,24 +95,28 @@ def fit_ridge(
 def _ridge(
     centred: jax.Array, visible: jax.Array, weights: jax.Array, ridge: jax.Array | float
 ) -> tuple[jax.Array, FitInfo]:
+    power = scaling.exponent(centred)
+    centred = scaling.shifted(centred, -power)  # the matrix has no unit
     seen = centred[:, visible]
     weighted = seen * weights[:, None]
     gram = weighted.T @ seen
     penalty = ridge * jnp.trace(gram) / gram.shape[0]
-    matrix = penalized_solve(gram, weighted.T @ centred, penalty)
-    return matrix, report(matrix, ridge)
+    matrix, added = penalized_solve(gram, weighted.T @ centred, penalty)
+    return matrix, report(matrix, centred, scaling.shifted(added, 2 * power))
 
 
-def report(solution: jax.Array, ridge: jax.Array | float) -> FitInfo:
-    """Of a penalised solve: NOT_PSD where the ridge was too small for the precision."""
+def report(solution: jax.Array, data: Any, jitter: jax.Array | float = 0.0) -> FitInfo:
+    """Of a solve: NON_FINITE where the data or the jitter are not finite, else NOT_PSD where the solution is not."""
     status = jnp.where(jnp.isfinite(solution).all(), int(Status.OK), int(Status.NOT_PSD))
-    return fitinfo.closed_form(dtype=solution.dtype, status=status, jitter=ridge)
+    is_finite = fitinfo.all_finite((data, jnp.asarray(jitter)))
+    status = jnp.where(is_finite, status, int(Status.NON_FINITE))
+    return fitinfo.closed_form(dtype=solution.dtype, status=status, jitter=jitter)
 
 
-def penalized_solve(a: jax.Array, b: jax.Array, penalty: jax.Array) -> jax.Array:
-    """`(A + r I)^-1 B`; B itself where A and r are zero."""
-    eye = jnp.eye(a.shape[0], dtype=a.dtype)
-    return psd.solve(a + jnp.where((jnp.trace(a) > 0) | (penalty > 0), penalty, 1) * eye, b)
+def penalized_solve(a: jax.Array, b: jax.Array, penalty: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """`(A + r I)^-1 B`, or B itself where A and r are zero, and what was added to the diagonal."""
+    added = jnp.where((jnp.trace(a) > 0) | (penalty > 0), penalty, 1).astype(a.dtype)
+    return psd.solve(a + added * jnp.eye(a.shape[0], dtype=a.dtype), b), added
 
 
 def _principal(centred: jax.Array, num_components: int) -> tuple[jax.Array, jax.Array, jax.Array]:

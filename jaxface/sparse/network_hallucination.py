@@ -98,10 +98,10 @@ def fit_network(
 ) -> tuple[NetworkHallucinator, FitInfo]:
     """A network of `num_layers` layers of `width` for faces x `[n, d]`.
 
-    The objective of an epoch is the mean loss of its steps, each at the weights that the step starts from. `floor` is in
-    units of the median error of the ridge regression it starts from, whose jitter is that of the report. A mask must
-    show a pixel where it shows its mirror image. An epoch has `n // batch_size` steps, and an optimizer is known to
-    `jit` by its identity. On the host.
+    The objective of an epoch is the mean loss of its steps, each at the weights that it starts from. `floor` is in
+    units of the median error of the ridge regression that the fit starts from; the jitter is of that regression. A
+    mask must show a pixel where it shows its mirror image. An epoch has `n // batch_size` steps, and an optimizer is
+    known to `jit` by its identity. On the host.
     """
     checks.typed_key(key)
     centred, mean, visible = checked(x, mask)

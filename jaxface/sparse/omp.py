@@ -26,7 +26,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
-from jaxface.linalg import distances
+from jaxface.linalg import distances, scaling
 from jaxface.sparse.dictionary import (
     Dictionary,
     KernelDictionary,
@@ -62,17 +62,19 @@ class _Pursuit(NamedTuple):
 
 
 def encode(dictionary: Dictionary, x: ArrayLike, *, sparsity: int, tol: ArrayLike = 0.0) -> SparseCode:
-    """The code of one signal x `[d]`. No Gram matrix is made: a step costs a product with the dictionary."""
+    """The code of one signal x `[d]`. No Gram matrix is made: a step costs a product with the dictionary.
+
+    NaN is refused; inside a transformation, where values cannot be looked at, its code is -1 with values NaN.
+    """
     check_dictionary(dictionary, x, "d", sparsity)
     checks.between("tol", tol, 0.0, 1.0)
-    x = jnp.asarray(x)
     unit, length = unit_atoms(dictionary.atoms)
     atoms = Atoms(
         left=lambda correlations, support, values, _: correlations - weighted_sum(unit.T, support, values) @ unit,
         inner=lambda support: unit[:, support].T @ unit[:, support],
         inner_with=lambda support, atom: unit[:, atom] @ unit[:, support],
     )
-    return _rescaled(_pursue(atoms, x @ unit, x @ x, sparsity=sparsity, tol=tol), length)
+    return _coder(atoms, unit, length, sparsity, tol)(jnp.asarray(x))
 
 
 def encode_batch(
@@ -95,8 +97,22 @@ def _encode_batch(
 def batch_encoder(dictionary: Dictionary, *, sparsity: int, tol: ArrayLike = 0.0) -> Callable[[jax.Array], SparseCode]:
     """A function of one signal `[d]` that holds the Gram matrix: to be mapped over many inside one program."""
     unit, length = unit_atoms(dictionary.atoms)
-    atoms = _atoms_of(unit.T @ unit)
-    return lambda x: _rescaled(_pursue(atoms, x @ unit, x @ x, sparsity=sparsity, tol=tol), length)
+    return _coder(_atoms_of(unit.T @ unit), unit, length, sparsity, tol)
+
+
+def _coder(
+    atoms: Atoms, unit: jax.Array, length: jax.Array, sparsity: int, tol: ArrayLike
+) -> Callable[[jax.Array], SparseCode]:
+    """The code of one signal on atoms `[d, k]` of the length `[k]`; the pursuit runs in a unit of the signal's own."""
+    nothing = jnp.where(jnp.isfinite(unit).all(), 0, jnp.nan).astype(unit.dtype)  # NaN in the atoms is NaN in any code
+
+    def code(x: jax.Array) -> SparseCode:
+        power = scaling.exponent(x)
+        x = scaling.shifted(x, -power)
+        found = _pursue(atoms, x @ unit, x @ x + nothing, sparsity=sparsity, tol=tol)
+        return _rescaled(found._replace(values=scaling.shifted(found.values, power)), length)
+
+    return code
 
 
 def encode_gram(
@@ -109,6 +125,7 @@ def encode_gram(
     check_sparsity(sparsity, sizes["k"])
     checks.between("tol", tol, 0.0, 1.0)
     gram, correlations, energy = jnp.asarray(gram), jnp.asarray(correlations), jnp.asarray(energy)
+    energy = jnp.where(jnp.isfinite(gram).all() & jnp.isfinite(correlations).all(), energy, jnp.nan)
     length = distances.safe_sqrt(jnp.diagonal(gram))
     length = jnp.where(length > 0, length, 1)
     atoms = _atoms_of(gram / length[:, None] / length[None, :])
@@ -165,7 +182,9 @@ def _pursue(atoms: Atoms, correlations: jax.Array, energy: jax.Array, *, sparsit
     values = end.coordinates @ end.inverse
     # One step of iterative refinement: it mends rounding, and its derivatives are those of the least squares.
     error = correlations[end.support] - atoms.inner(end.support) @ values
-    return SparseCode(end.support, values + (end.inverse @ error) @ end.inverse)
+    is_known = jnp.isfinite(total)
+    values = jnp.where(is_known, values + (end.inverse @ error) @ end.inverse, jnp.nan)
+    return SparseCode(jnp.where(is_known, end.support, -1), values)
 
 
 def _extend(

@@ -70,7 +70,8 @@ def fit_stream(
     """Goes over batches `[b, d]`, from the state of a new stream or of one that was interrupted; on the host.
 
     The objective is the relative error of each batch before it was learnt from. Batches of a few hundred signals are
-    best, a few for each atom. All of one size are one program; rows of zeros fill the last one without effect.
+    best, a few for each atom. All of one size are one program; rows of zeros fill the last one without effect. The sums
+    are in the unit of the signals squared: where that leaves the range of their type, the status is NON_FINITE.
     """
     steps = []
     for batch in batches:
@@ -109,7 +110,7 @@ def update(
     min_share: ArrayLike = 0.01,
     block_size: int = omp.BLOCK_SIZE,
 ) -> tuple[State, Step]:
-    """One batch x `[b, d]`.
+    """One batch x `[b, d]`; a batch whose error is not finite leaves the state as it was.
 
     Atoms with fewer users than `min_share` of the mean, or a cosine above `max_coherence` with an earlier atom, move to
     the signals of the batch that are coded worst, and their sums to zero.
@@ -135,18 +136,20 @@ def _update(
     sparsity: int,
     block_size: int,
 ) -> tuple[State, Step]:
+    before = state
     book = ksvd.code_signals(state.dictionary, x, sparsity=sparsity, block_size=block_size)
     state = _descend(_collect(state, x, book.codes, forgetting))
     too_few = state.num_users < min_share * state.num_users.mean()
     atoms = state.dictionary.atoms.T
     unfit = too_few | ksvd.repeats(atoms, max_coherence)
     atoms, replaced = ksvd.replace_atoms(Codebook(atoms, book.codes, book.residual), x, unfit)
-    energy = (x**2).sum()
     report = Step(
-        relative_error=(book.residual**2).sum() / jnp.where(energy > 0, energy, 1),
+        relative_error=_relative_error(book.residual, x),
         num_replaced=replaced.sum(dtype=jnp.int32),
     )
-    return _forget(state._replace(dictionary=Dictionary(atoms=atoms.T)), replaced), report
+    after = _forget(state._replace(dictionary=Dictionary(atoms=atoms.T)), replaced)
+    is_known = jnp.isfinite(report.relative_error)
+    return jax.tree.map(lambda new, old: jnp.where(is_known, new, old), after, before), report
 
 
 def _collect(state: State, x: jax.Array, codes: SparseCode, forgetting: ArrayLike) -> State:
@@ -161,6 +164,15 @@ def _collect(state: State, x: jax.Array, codes: SparseCode, forgetting: ArrayLik
         num_users=fade * state.num_users + (rows != 0).sum(axis=0).astype(x.dtype),
         num_batches=number,
     )
+
+
+def _relative_error(residual: jax.Array, x: jax.Array) -> jax.Array:
+    """`|E|^2 / |Y|^2`; NaN where sums of squares leave the range of the type, for the state is made of such sums."""
+    energy, largest = (x**2).sum(), jnp.abs(x).max()
+    limits = jnp.finfo(x.dtype)
+    lost = (largest > 0) & ((largest**2 < limits.tiny / limits.eps**2) | (energy > limits.max * limits.eps))
+    relative = (residual**2).sum() / jnp.where(energy > 0, energy, 1)
+    return jnp.where(lost, jnp.nan, relative)
 
 
 def _descend(state: State) -> State:

@@ -46,12 +46,12 @@ def codebook(atoms, dense, signals, *, exact):
 
 
 def ksvd(atoms, signals, sparsity, num_iters, *, exact):
-    """Sweeps without replacement; the dictionary and the error after each codebook stage."""
+    """Sweeps without replacement; the dictionary and the error with which each sweep starts."""
     errors = []
     for _ in range(num_iters):
         dense = codes(atoms, signals, sparsity)
-        atoms, dense = codebook(atoms, dense, signals, exact=exact)
         errors.append(((signals - dense @ atoms.T) ** 2).sum())
+        atoms, dense = codebook(atoms, dense, signals, exact=exact)
     return atoms, np.array(errors)
 
 
@@ -78,6 +78,8 @@ def kernel_ksvd(gram, coefficients, sparsity, num_iters):
         for i in range(n):
             support, values = kernel_omp(gram, a, gram[:, i], sparsity)
             x[support, i] = values
+        left = np.eye(n) - a @ x
+        errors.append(np.trace(left.T @ gram @ left))
         for k in range(a.shape[1]):
             users = np.flatnonzero(x[k])
             if users.size == 0:
@@ -86,8 +88,6 @@ def kernel_ksvd(gram, coefficients, sparsity, num_iters):
             values, vectors = np.linalg.eigh(error.T @ gram @ error)
             a[:, k] = error @ vectors[:, -1] / np.sqrt(values[-1])
             x[k, users] = np.sqrt(values[-1]) * vectors[:, -1]
-        left = np.eye(n) - a @ x
-        errors.append(np.trace(left.T @ gram @ left))
     return a, np.array(errors)
 
 
