@@ -63,14 +63,23 @@ def differences(before: Source, paths: Iterable[Path]) -> str:
 
 
 def to_json(source: Source) -> dict[str, Any]:
-    """A source as JSON."""
-    return {"paths": list(source.paths), "files": {name: list(file) for name, file in source.files.items()}}
+    """A source as JSON, with one line a file: size, time, digest and stamp."""
+    lines = {
+        name: f"{file.size} {file.mtime_ns} {file.digest or '-'} {file.stamp or '-'}"
+        for name, file in source.files.items()
+    }
+    return {"paths": list(source.paths), "files": lines}
 
 
 def from_json(value: Mapping[str, Any]) -> Source:
-    """The source that `to_json` wrote; KeyError, TypeError or AttributeError for anything else."""
-    files = {name: File(*entry) for name, entry in value["files"].items()}
+    """The source that `to_json` wrote; KeyError, TypeError, ValueError or AttributeError for anything else."""
+    files = {name: _parse(line) for name, line in value["files"].items()}
     return Source(tuple(os.fspath(path) for path in value["paths"]), files)
+
+
+def _parse(line: str) -> File:
+    size, mtime_ns, digest, stamp = line.split(" ", 3)
+    return File(int(size), int(mtime_ns), None if stamp == "-" else stamp, None if digest == "-" else digest)
 
 
 def _find(paths: Iterable[Path]) -> dict[str, tuple[str, os.stat_result]]:

@@ -158,7 +158,7 @@ class Workdir:
         record = files.parse_object(file, files.read_bytes(file), _RESTORE) if file.exists() else {}
         try:
             return {role: sources.from_json(value) for role, value in record.items()}
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"{file} is damaged ({error!r}). {_RESTORE}") from error
 
     def _compared(self, role: str, paths: Sequence[sources.Path]) -> sources.Source:

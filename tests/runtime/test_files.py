@@ -77,7 +77,8 @@ CHANGED = "is damaged or was changed after the run wrote it"
         (replaced("config.json", b"[" * 100_000), "is damaged ("),
         (replaced("data.json", b"{"), "is damaged ("),
         (replaced("data.json", b'{"data": 3}'), "is damaged (TypeError"),
-        (replaced("data.json", b'{"data": {"paths": [], "files": {"x": [1]}}}'), "is damaged (TypeError"),
+        (replaced("data.json", b'{"data": {"paths": [], "files": {"x": [1]}}}'), "is damaged (AttributeError"),
+        (replaced("data.json", b'{"data": {"paths": [], "files": {"x": "1 2"}}}'), "is damaged (ValueError"),
         (replaced("data.json", b'{"data": {"paths": [3], "files": {}}}'), "is damaged (TypeError"),
     ],
 )  # fmt: skip
