@@ -37,7 +37,7 @@ def nothing(one: jax.Array) -> Total:
 
 def add(total: Total, one: jax.Array) -> Total:
     """The sum with the posteriors `[..., c]` of one more member."""
-    shift = jax.lax.stop_gradient(jnp.maximum(total.shift, one))
+    shift = jnp.maximum(total.shift, one)
     return Total(total.scaled * jnp.exp(total.shift - shift) + jnp.exp(one - shift), shift)
 
 

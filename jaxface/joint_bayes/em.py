@@ -57,8 +57,11 @@ def init(stats: Stats, *, ridge: float = 1e-3) -> JointBayes:
 
 def m_step(moments: Moments, prior: JointBayes | None, weight: jax.Array | float) -> tuple[jax.Array, jax.Array]:
     """(5): `T = w S + (1 - w) E[. .'] / number`, both covariances."""
-    identity = moments.identity / numbers_of_images("num_people of moments", moments.num_people)
-    noise = moments.noise / numbers_of_images("num_images of moments", moments.num_images)
+    for name, number in (("num_people", moments.num_people), ("num_images", moments.num_images)):
+        if checks.is_concrete(number):  # differentiable otherwise; an E-step makes NaN of wrong counts
+            numbers_of_images(f"{name} of moments", number)
+    identity = moments.identity / moments.num_people
+    noise = moments.noise / moments.num_images
     if prior is None:
         return identity, noise
     mix = partial(_mix, weight=weight)

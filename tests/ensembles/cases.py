@@ -155,6 +155,9 @@ CASES = [
     Case(fusion.votes, lambda r: (logs(r)[0],)),
     Case(fusion.vote_scores, lambda r: (r.integers(0, 3, (5, C)).astype(float), logs(r)[0])),
     Case(fusion.normalize, lambda r: (rows(r),), grad=(0,)),
+    Case(fusion.nothing, lambda r: (logs(r)[0],)),
+    Case(fusion.add, lambda r: (fusion.Total(np.exp(rows(r)), 1 + rows(r)), rows(r)), grad=(1,)),
+    Case(fusion.mean, lambda r: (fusion.Total(np.exp(rows(r)), rows(r)),), grad=(0,)),
     Case(committee.diagnose, lambda r: (logs(r), answers(r)), grad=(0,), factor=10),
     Case(committee.growth, lambda r: (logs(r), answers(r)), {"rule": fusion.median}, factor=10),
     Case(
