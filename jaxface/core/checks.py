@@ -80,6 +80,19 @@ def finite(**arguments: Any) -> None:
             )
 
 
+def real(name: str, value: Any) -> np.ndarray:
+    """The value as a NumPy array of real numbers of any width, for functions of the host that convert to float64.
+
+    Text and objects are refused: NumPy would read numbers from the one, and NaN from a None among the other.
+    """
+    array = np.asarray(value)
+    if array.dtype != bool and not _is_real(array.dtype):
+        raise ValueError(
+            f"{name} must be real numbers; got {describe(array)}. Convert them first, e.g. {name}.astype('float64')."
+        )
+    return array
+
+
 def typed_key(key: Any) -> None:
     """Checks that `key` is one typed PRNG key, `jax.random.key(seed)`."""
     dtype = getattr(key, "dtype", None)

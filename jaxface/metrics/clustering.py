@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxface.core import checks
+from jaxface.metrics import inputs
 from jaxface.metrics.inputs import Index
 
 
@@ -32,8 +33,8 @@ def contingency(classes: npt.ArrayLike, clusters: npt.ArrayLike) -> Contingency:
     """Counts of samples by class and cluster, from labels `[n]` and `[n]`."""
     sizes = checks.shapes(classes=(classes, "n"), clusters=(clusters, "n"))
     checks.at_least("the number of samples", sizes["n"], 1)
-    _, class_index = np.unique(np.asarray(classes), return_inverse=True)
-    names, cluster_index = np.unique(np.asarray(clusters), return_inverse=True)
+    _, class_index = np.unique(inputs.identities("classes", classes), return_inverse=True)
+    names, cluster_index = np.unique(inputs.identities("clusters", clusters), return_inverse=True)
     cells, count = np.unique(class_index * names.size + cluster_index, return_counts=True)
     return Contingency(cells // names.size, cells % names.size, count)
 

@@ -12,6 +12,35 @@ Mask = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.intp]
 
 
+def numbers(name: str, value: npt.ArrayLike) -> Array:
+    """Real numbers of any width in float64."""
+    return checks.real(name, value).astype(np.float64)
+
+
+def identities(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Ids or labels of one kind: integers, whole numbers, names. NaN and None name nobody."""
+    array = np.asarray(value)
+    kinds = {_kind(item) for item in array.flat} if array.dtype == object else {array.dtype.name}
+    if array.dtype.kind not in "biufSUO" or (array.dtype == object and len(kinds | {"integers", "strings"}) > 2):
+        found = ", ".join(sorted(kinds))
+    elif array.dtype == object and len(kinds) > 1:
+        found = "both"
+    else:
+        if array.dtype.kind == "f":
+            not_nan(**{name: array})
+        return array
+    raise ValueError(
+        f"{name} must be all integers or all strings; got {found}. "
+        "Make them dense with jaxface.data.groups.dense, which leaves out rows without a label."
+    )
+
+
+def _kind(label: Any) -> str:
+    if isinstance(label, str):
+        return "strings"
+    return "integers" if isinstance(label, int | np.integer) else type(label).__name__
+
+
 def not_nan(**arguments: Any) -> None:
     """Checks that no array holds NaN; infinities are legal scores."""
     for name, value in arguments.items():
@@ -20,7 +49,7 @@ def not_nan(**arguments: Any) -> None:
             first = tuple(int(i) for i in np.argwhere(bad)[0])
             raise ValueError(
                 f"{name} must not be NaN; {int(bad.sum())} of {bad.size} values are, the first at index {first}. "
-                "A NaN has no rank: repair the score, or score a failed comparison as -inf."
+                "NaN has no rank and names nobody: repair it; a failed comparison scores -inf."
             )
 
 
@@ -39,7 +68,7 @@ def mask(name: str, value: npt.ArrayLike) -> Mask:
 def labelled(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> tuple[Array, Mask]:
     """Scores `[p]` in float64 and their labels `[p]`, with at least one genuine and one impostor pair."""
     checks.shapes(scores=(scores, "p"), is_same=(is_same, "p"))
-    values, same = np.asarray(scores, np.float64), mask("is_same", is_same)
+    values, same = numbers("scores", scores), mask("is_same", is_same)
     not_nan(scores=values)
     num_genuine = int(np.count_nonzero(same))
     if not 0 < num_genuine < same.size:
@@ -50,13 +79,13 @@ def labelled(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> tuple[Array, Mask
     return values, same
 
 
-def shared_ids(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[Index, Index, int]:
+def shared_ids(first: npt.ArrayLike, second: npt.ArrayLike, *, names: tuple[str, str]) -> tuple[Index, Index, int]:
     """Two lists of ids of any kind as integers with one meaning, and how many distinct ids there are."""
-    first, second = np.asarray(first), np.asarray(second)
+    first, second = identities(names[0], first), identities(names[1], second)
     if {first.dtype.kind, second.dtype.kind} == {"i", "u"}:  # int64 and uint64 meet in float64, which merges large ids
         first, second = first.astype(object), second.astype(object)
-    names, index = np.unique(np.concatenate([first, second]), return_inverse=True)
-    return index[: first.size], index[first.size :], names.size
+    distinct, index = np.unique(np.concatenate([first, second]), return_inverse=True)
+    return index[: first.size], index[first.size :], distinct.size
 
 
 def score_matrix(
@@ -66,7 +95,7 @@ def score_matrix(
     sizes = checks.shapes(scores=(scores, "g q"), gallery_ids=(gallery_ids, "g"), probe_ids=(probe_ids, "q"))
     checks.at_least("the number of gallery rows", sizes["g"], 1)
     checks.at_least("the number of probe columns", sizes["q"], 1)
-    values = np.asarray(scores)
+    values = checks.real("scores", scores)
     not_nan(scores=values)
-    gallery, probes, _ = shared_ids(gallery_ids, probe_ids)
+    gallery, probes, _ = shared_ids(gallery_ids, probe_ids, names=("gallery_ids", "probe_ids"))
     return values, gallery, probes

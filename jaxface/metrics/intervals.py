@@ -103,7 +103,7 @@ def subject_bootstrap(
     """
     values, same = inputs.labelled(scores, is_same)
     checks.shapes(scores=(values, "p"), subject_a=(subject_a, "p"), subject_b=(subject_b, "p"))
-    first, second, num_subjects = inputs.shared_ids(subject_a, subject_b)
+    first, second, num_subjects = inputs.shared_ids(subject_a, subject_b, names=("subject_a", "subject_b"))
     _subjects_agree(same, first, second)
     _sampling(num_subjects, num_resamples, level)
     far, band_far = _rates_of("far", far), _rates_of("band_far", band_far)
@@ -144,9 +144,9 @@ def mean_interval(
     """
     sizes = checks.shapes(values=(values, "n"), subjects=(subjects, "n"))
     checks.at_least("the number of values", sizes["n"], 1)
-    numbers = np.asarray(values, np.float64)
+    numbers = inputs.numbers("values", values)
     checks.finite(values=numbers)
-    names, index = np.unique(np.asarray(subjects), return_inverse=True)
+    names, index = np.unique(inputs.identities("subjects", subjects), return_inverse=True)
     _sampling(names.size, num_resamples, level)
     sums, counts = np.bincount(index, weights=numbers), np.bincount(index)
     means = [(block @ sums) / (block @ counts) for block in resampling.multiplicities(names.size, num_resamples, rng)]
@@ -250,7 +250,7 @@ def _columns(interval: Interval, columns: Index) -> Interval:
 
 
 def _rates_of(name: str, rates: npt.ArrayLike) -> Array:
-    values = np.asarray(rates, np.float64)
+    values = inputs.numbers(name, rates)
     checks.shapes(**{name: (values, "f")})
     checks.between(name, values, 0.0, 1.0)
     return values

@@ -27,7 +27,7 @@ def lfw_accuracy(scores: npt.ArrayLike, is_same: npt.ArrayLike, folds: npt.Array
     """
     values, same = inputs.labelled(scores, is_same)
     checks.shapes(scores=(values, "p"), folds=(folds, "p"))
-    fold_of_pair = np.asarray(folds)
+    fold_of_pair = inputs.identities("folds", folds)
     names = np.unique(fold_of_pair)
     checks.at_least("the number of folds", names.size, 2)
     threshold, accuracy = np.empty(names.size), np.empty(names.size)

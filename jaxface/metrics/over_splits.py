@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxface.core import checks
-from jaxface.metrics import ranges
+from jaxface.metrics import inputs, ranges
 from jaxface.metrics.inputs import Array
 from jaxface.metrics.ranges import Interval, Range
 
@@ -25,7 +25,7 @@ def paired_interval(
     """
     sizes = checks.shapes(first=(first, "n"), second=(second, "n"))
     checks.at_least("the number of splits", sizes["n"], 1)
-    one, other = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    one, other = inputs.numbers("first", first), inputs.numbers("second", second)
     ranges.check("first", one, within)
     ranges.check("second", other, within)
     difference, widest = one - other, within[1] - within[0]
@@ -44,7 +44,7 @@ def split_interval(values: npt.ArrayLike, *, test_to_train: float, within: Range
     where all values are equal.
     """
     checks.at_least("the number of splits", checks.shapes(values=(values, "n"))["n"], 1)
-    numbers = np.asarray(values, np.float64)
+    numbers = inputs.numbers("values", values)
     ranges.check("values", numbers, within)
     mean = float(numbers.mean())
     reach = _reach(numbers, float(np.abs(numbers).max()), test_to_train, level)

@@ -4,11 +4,14 @@
 reconstruction to the valid range first if the protocol does; nothing is clipped here.
 """
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from jaxface.core import checks
+from jaxface.metrics import inputs
 from jaxface.metrics.inputs import Array
 
 _RADIUS, _SIGMA = 5, 1.5  # an 11 x 11 window
@@ -23,8 +26,7 @@ def psnr(
     One image of any shape by default; for a batch `[n, h, w]` give the axes of an image, `axis=(1, 2)`, and
     average the `[n]` results yourself: the mean of PSNRs is not the PSNR of the mean error.
     """
-    x, y = _pair(image, reference)
-    checks.positive("peak", peak)
+    x, y, peak = _scaled(image, reference, peak)
     with np.errstate(divide="ignore"):
         return 10.0 * np.log10(peak**2 / np.mean((x - y) ** 2, axis=axis))
 
@@ -40,8 +42,7 @@ def ssim_map(image: npt.ArrayLike, reference: npt.ArrayLike, *, peak: float) -> 
     (2 mx my + c1)(2 sxy + c2) / ((mx^2 + my^2 + c1)(sxx + syy + c2)) from the window's weighted means and
     (population) covariances, with c1 = (0.01 peak)^2 and c2 = (0.03 peak)^2.
     """
-    x, y = _pair(image, reference)
-    checks.positive("peak", peak)
+    x, y, peak = _scaled(image, reference, peak)
     if x.ndim < 2 or min(x.shape[-2:]) < 2 * _RADIUS + 1:
         raise ValueError(
             f"image must be [..., h, w] with h and w at least {2 * _RADIUS + 1} (the window); got shape {x.shape}."
@@ -83,7 +84,7 @@ def cosine_distance_matrix(gallery: npt.ArrayLike, probes: npt.ArrayLike) -> Arr
 
 def _directions(name: str, x: npt.ArrayLike) -> Array:
     """Unit vectors `[..., d]`, zero for zero; scaled by the largest entry first, so squares cannot overflow."""
-    vectors = np.asarray(x, np.float64)
+    vectors = inputs.numbers(name, x)
     checks.finite(**{name: vectors})
     largest = np.max(np.abs(vectors), axis=-1, keepdims=True, initial=0.0)
     scaled = vectors / np.where(largest > 0.0, largest, 1.0)
@@ -91,10 +92,17 @@ def _directions(name: str, x: npt.ArrayLike) -> Array:
     return scaled / np.where(norm > 0.0, norm, 1.0)
 
 
-def _pair(image: npt.ArrayLike, reference: npt.ArrayLike) -> tuple[Array, Array]:
-    """Both images in float64, finite and of one shape: broadcasting would compare the wrong pixels."""
-    x, y = np.asarray(image, np.float64), np.asarray(reference, np.float64)
+def _scaled(image: npt.ArrayLike, reference: npt.ArrayLike, peak: float) -> tuple[Array, Array, float]:
+    """Both images in float64, finite and of one shape, and the peak, all divided by a power of two near the peak.
+
+    Broadcasting would compare the wrong pixels. The square of a peak of 255 in bytes is 1, and that of 1e200 is
+    infinite; a power of two changes no bit of the result.
+    """
+    x, y = inputs.numbers("image", image), inputs.numbers("reference", reference)
     if x.shape != y.shape or x.size == 0:
         raise ValueError(f"image and reference must have one shape and hold pixels; got {x.shape} and {y.shape}.")
     checks.finite(image=x, reference=y)
-    return x, y
+    checks.shapes(peak=(peak, ""))
+    checks.positive("peak", peak)
+    fraction, exponent = math.frexp(float(peak))
+    return np.ldexp(x, -exponent), np.ldexp(y, -exponent), fraction

@@ -64,7 +64,10 @@ def ranked_retrieval_at_k(neighbor_ids: npt.ArrayLike, query_ids: npt.ArrayLike,
     sizes = checks.shapes(query_ids=(query_ids, "q"), neighbor_ids=(neighbor_ids, "q n"))
     checks.at_least("the number of queries", sizes["q"], 1)
     _enough(k, sizes["n"])
-    correct = np.asarray(neighbor_ids)[:, :k] == np.asarray(query_ids)[:, None]
+    neighbors, queries = (
+        inputs.identities(name, ids) for name, ids in (("neighbor_ids", neighbor_ids), ("query_ids", query_ids))
+    )
+    correct = neighbors[:, :k] == queries[:, None]
     return _averaged(np.cumsum(correct, axis=1).astype(np.float64))
 
 

@@ -32,7 +32,7 @@ class Bounds(NamedTuple):
 def count(scores: npt.ArrayLike, is_same: npt.ArrayLike, edges: npt.ArrayLike) -> tuple[Counts, Counts]:
     """Genuine and impostor counts `[b + 2]` of a block of scores `[p]`; a block may hold one kind only, or nothing."""
     checks.shapes(scores=(scores, "p"), is_same=(is_same, "p"))
-    values, same = np.asarray(scores, np.float64), inputs.mask("is_same", is_same)
+    values, same = inputs.numbers("scores", scores), inputs.mask("is_same", is_same)
     inputs.not_nan(scores=values)
     boundaries = _edges(edges)
     bins = np.searchsorted(boundaries, values, side="right")
@@ -80,7 +80,7 @@ def verification_rate_bounds(curve: Roc, far: float) -> Bounds:
 
 def _edges(edges: npt.ArrayLike) -> Array:
     checks.shapes(edges=(edges, "b"))
-    boundaries = np.asarray(edges, np.float64)
+    boundaries = inputs.numbers("edges", edges)
     checks.finite(edges=boundaries)
     if boundaries.size < 2 or not (np.diff(boundaries) > 0.0).all():
         raise ValueError(

@@ -121,7 +121,7 @@ def det(curve: Roc) -> Det:
 def probit(rate: npt.ArrayLike) -> Array:
     """The standard normal quantile of rates in [0, 1], of any shape; -inf at 0 and +inf at 1."""
     checks.between("rate", rate, 0.0, 1.0)
-    values, index = np.unique(np.asarray(rate, np.float64), return_inverse=True)
+    values, index = np.unique(inputs.numbers("rate", rate), return_inverse=True)
     quantile = statistics.NormalDist().inv_cdf
     deviates = [quantile(p) if 0.0 < p < 1.0 else math.copysign(math.inf, p - 0.5) for p in values.tolist()]
     return np.asarray(deviates)[index]

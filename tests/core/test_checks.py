@@ -161,3 +161,11 @@ def test_texts_from_outside_are_printed_in_one_line_without_codes():
     assert checks.printable(os.fsdecode(b"caf\xe9.png")) == "caf\\xe9.png"
     assert checks.printable(3) == "3"
     assert checks.printable_lines("a\n\x1bb") == "a\n\\x1bb"
+
+
+def test_real_numbers_of_any_width_for_the_host():
+    for value in (np.float16(2), [1, 2], np.array([1, 2], ">i2"), True, jnp.ones(2, jnp.bfloat16), []):
+        assert isinstance(checks.real("x", value), np.ndarray)
+    for value in (["1", "2"], [None, 1.0], 1j, np.array(["2020-01-01"], "datetime64[D]")):
+        with pytest.raises(ValueError, match=r"x must be real numbers; got an array of dtype .*x\.astype"):
+            checks.real("x", value)

@@ -52,5 +52,7 @@ def test_what_lfw_refuses():
         lfw.lfw_accuracy([1.0, 0.0], [True, False], [3, 3])
     with pytest.raises(ValueError, match=r"folds must have shape \[p\] with p = 2"):
         lfw.lfw_accuracy([1.0, 0.0], [True, False], [3])
+    with pytest.raises(ValueError, match=r"folds must not be NaN; 1 of 4 values are, the first at index \(2,\)"):
+        lfw.lfw_accuracy([1.0, 0.0, 1.0, 0.0], [True, False] * 2, [0, 0, np.nan, 1])
     with pytest.raises(ValueError, match="at least one genuine and one impostor pair; got 0 genuine and 1"):
         lfw.lfw_accuracy([1.0, 0.0], [True, False], [0, 1])

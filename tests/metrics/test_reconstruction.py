@@ -21,6 +21,27 @@ def test_bytes_do_not_wrap_around():
     assert rec.psnr(dark, bright, peak=255) == pytest.approx(0.0)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float16, np.float32])
+def test_the_peak_may_be_in_the_type_of_the_pixels(rng, dtype):
+    """255 squared is 1 in bytes and infinite in half precision: a PSNR of -21.0 dB where it is 27.1."""
+    image = rng.integers(0, 256, (13, 14), np.uint8)
+    other = (image // 2 + 60).astype(np.uint8)
+    peak = dtype(255)
+    assert rec.psnr(image, other, peak=peak) == rec.psnr(image, other, peak=255.0)
+    assert rec.ssim(image, other, peak=peak) == rec.ssim(image, other, peak=255.0)
+    assert rec.psnr(image.astype(dtype), other.astype(dtype), peak=np.array(peak)) == pytest.approx(
+        20 * np.log10(255) - 10 * np.log10(np.mean((image.astype(float) - other) ** 2)), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200, 2.0**500])
+def test_the_unit_of_the_pixels_changes_nothing(rng, scale):
+    image, reference = rng.random((2, 12, 13))
+    for measure in (rec.psnr, rec.ssim):
+        expected = measure(image, reference, peak=1.0)
+        assert_close(measure(scale * image, scale * reference, peak=scale), expected)
+
+
 def test_psnr_of_a_batch_is_that_of_each_image(rng):
     images, references = rng.random((2, 6, 7, 8))
     images[2] = references[2]
@@ -101,6 +122,11 @@ def test_what_reconstruction_refuses():
         rec.psnr(image, image)
     with pytest.raises(ValueError, match="peak must lie in"):
         rec.psnr(image, image, peak=0.0)
+    with pytest.raises(ValueError, match=r"peak must have shape \[\]; got shape \(2,\)"):
+        rec.psnr(image, image, peak=[1.0, 2.0])
+    for other in (image.astype(complex), image.astype(str), image.astype(object)):
+        with pytest.raises(ValueError, match="reference must be real numbers; got an array of dtype"):
+            rec.psnr(image, other, peak=1.0)
     with pytest.raises(ValueError, match=r"one shape and hold pixels; got \(4, 4\) and \(4,\)"):
         rec.psnr(image, image[0], peak=1.0)
     with pytest.raises(ValueError, match="hold pixels"):
