@@ -7,9 +7,7 @@ PHOTOS holds one folder a person. The largest face of each photo is taken. Write
 `experiments.verify` and `experiments.score` take with `loader=embeddings`, `without_face.csv`, and a page to look at.
 """
 
-import csv
 import importlib.util
-import io
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +19,7 @@ from experiments.publish import publish
 from jaxface.data import Listing, folders, images
 from jaxface.reports import figures
 from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Table
+from jaxface.reports.tables import Table, csv_text
 from jaxface.runtime import launch
 from jaxface.runtime.log import progress
 from jaxface.runtime.workdir import Workdir
@@ -63,9 +61,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     workdir.write_arrays(
         "embeddings.npz", {"features": arrays["features"][found], "labels": labels[found], "files": files[found]}
     )
-    missing = io.StringIO()
-    csv.writer(missing, lineterminator="\n").writerows([["file"], *([file] for file in files[~found])])
-    workdir.write_text("without_face.csv", missing.getvalue())
+    workdir.write_text("without_face.csv", csv_text([["file"], *([file] for file in files[~found])]))
     results = {
         "photos": len(files),
         "with a face": int(found.sum()),

@@ -13,8 +13,6 @@ The prior of a pair is that of one person, before looking. The prior of a probe 
 for each of them: with N people a probe is named where the ratio exceeds the threshold of a pair by log N.
 """
 
-import csv
-import io
 from typing import Any
 
 import jax.numpy as jnp
@@ -33,7 +31,7 @@ from jaxface.metrics import calibration as calibration_metrics
 from jaxface.metrics import verification
 from jaxface.reports import figures
 from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Cell, Table
+from jaxface.reports.tables import Cell, Table, csv_text
 from jaxface.runtime import launch, params_io
 from jaxface.runtime.workdir import Workdir
 
@@ -163,12 +161,8 @@ def _posterior(scores: np.ndarray, *, prior: float) -> np.ndarray:
 
 
 def _write_csv(workdir: Workdir, header: tuple[str, ...], rows: Any) -> None:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    for row in rows:
-        writer.writerow([_plain(value) for value in row])
-    workdir.write_text("scores.csv", buffer.getvalue())
+    body = ([_plain(value) for value in row] for row in rows)
+    workdir.write_text("scores.csv", csv_text([header, *body]))
 
 
 def _plain(value: Any) -> Any:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxface.core import checks
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -104,7 +106,11 @@ def _whole_numbers() -> Any:
 
 
 def _plain(text: str) -> str:
-    """A name as it is: matplotlib reads dollars as mathematics and leaves what begins with `_` out of a legend."""
+    """A name as it is: matplotlib reads dollars as mathematics and leaves what begins with `_` out of a legend.
+
+    Fonts have no glyphs for control characters, which become escapes.
+    """
+    text = checks.printable(text)
     return ("\N{ZERO WIDTH SPACE}" if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
@@ -183,9 +189,11 @@ def image_grid(
                 axes = figure.add_axes(box)
                 _show(axes, images[i, j], symmetric)
                 if i == 0 and column_labels:
-                    axes.set_title(column_labels[j], fontsize=8, loc="center", pad=3)
+                    axes.set_title(_plain(column_labels[j]), fontsize=8, loc="center", pad=3)
                 if j == 0 and row_labels:
-                    axes.text(-0.06, 0.5, row_labels[i], transform=axes.transAxes, ha="right", va="center", fontsize=8)
+                    axes.text(
+                        -0.06, 0.5, _plain(row_labels[i]), transform=axes.transAxes, ha="right", va="center", fontsize=8
+                    )
         if title:
             figure.text(0.02, 1 - 0.05 / size[1], title, va="top", fontsize=11)
     return figure

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jaxface.core import checks
 from jaxface.reports.tables import Table
 
 
@@ -54,7 +55,7 @@ class Report:
 def render(report: Report) -> str:
     """The page as HTML."""
     contents = "".join(
-        f'<li><a href="#section-{i}">{html.escape(section.title)}</a></li>' for i, section in enumerate(report.sections)
+        f'<li><a href="#section-{i}">{_escaped(section.title)}</a></li>' for i, section in enumerate(report.sections)
     )
     headline = report.headline.to_html() if report.headline is not None else ""
     body = "\n".join(_section(i, section) for i, section in enumerate(report.sections))
@@ -63,13 +64,13 @@ def render(report: Report) -> str:
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{html.escape(report.title)}</title>
+<title>{_escaped(report.title)}</title>
 <style>{_CSS}</style>
 </head>
 <body>
 <main>
 <header>
-<h1>{html.escape(report.title)}</h1>
+<h1>{_escaped(report.title)}</h1>
 {_paragraph(report.lead)}
 </header>
 {headline}
@@ -88,9 +89,14 @@ def pictures(report: Report) -> list[Picture]:
     return [block for section in report.sections for block in section.blocks if isinstance(block, Picture)]
 
 
+def _escaped(text: str) -> str:
+    """As HTML, and without the control characters that names of files and people may hold."""
+    return html.escape(checks.printable_lines(text))
+
+
 def _section(index: int, section: Section) -> str:
     blocks = "\n".join(_block(block) for block in section.blocks)
-    return f'<section id="section-{index}">\n<h2>{html.escape(section.title)}</h2>\n{blocks}\n</section>'
+    return f'<section id="section-{index}">\n<h2>{_escaped(section.title)}</h2>\n{blocks}\n</section>'
 
 
 def _block(block: Block) -> str:
@@ -99,19 +105,19 @@ def _block(block: Block) -> str:
     if isinstance(block, Picture):
         return _picture(block)
     if isinstance(block, Command):
-        return f"<pre>{html.escape(block.text)}</pre>"
+        return f"<pre>{_escaped(block.text)}</pre>"
     return _paragraph(block)
 
 
 def _picture(picture: Picture) -> str:
     kind = {"svg": "image/svg+xml", "png": "image/png"}[picture.name.rpartition(".")[2]]
     source = f"data:{kind};base64,{base64.b64encode(picture.data).decode()}"
-    caption = html.escape(picture.caption)
+    caption = _escaped(picture.caption)
     return f'<figure><img alt="{caption}" src="{source}"><figcaption>{caption}</figcaption></figure>'
 
 
 def _paragraph(text: str) -> str:
-    return f"<p>{html.escape(text)}</p>" if text else ""
+    return f"<p>{_escaped(text)}</p>" if text else ""
 
 
 def _how_to_repeat(report: Report) -> str:
@@ -126,8 +132,8 @@ def _how_to_repeat(report: Report) -> str:
     ]
     return f"""<section>
 <h2>How to repeat this</h2>
-<pre>{html.escape(command)}</pre>
-<details><summary>Config</summary><pre>{html.escape(json.dumps(report.config, indent=2, sort_keys=True))}</pre></details>
+<pre>{_escaped(command)}</pre>
+<details><summary>Config</summary><pre>{_escaped(json.dumps(report.config, indent=2, sort_keys=True))}</pre></details>
 <details><summary>Where it ran</summary>{Table(("what", "value"), rows).to_html()}</details>
 </section>"""
 

@@ -1,12 +1,19 @@
-"""Tables of numbers with intervals: as HTML for a report, as text for a terminal, as CSV for a spreadsheet."""
+"""Tables of numbers with intervals: as HTML for a report, as text for a terminal, as CSV for a spreadsheet.
+
+Names of files and people come from outside. A terminal gets no control characters, and a spreadsheet nothing that it
+would run as a formula: `csv_text`.
+"""
 
 import csv
 import dataclasses
 import html
 import io
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
 
+from jaxface.core import checks
 from jaxface.metrics.intervals import Interval
 
 
@@ -72,13 +79,16 @@ class Table:
             "<tr>" + "".join(_cell("td", _text(cell), numeric[i]) for i, cell in enumerate(row)) + "</tr>\n"
             for row in self.rows
         )
-        caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
+        caption = f"<caption>{html.escape(checks.printable(self.caption))}</caption>" if self.caption else ""
         return f"<table>{caption}\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>"
 
     def to_text(self) -> str:
         """Columns aligned with spaces."""
         numeric = self._numeric()
-        lines = [list(self.columns), *([_text(cell) for cell in row] for row in self.rows)]
+        lines = [
+            [checks.printable(name) for name in self.columns],
+            *([_text(cell) for cell in row] for row in self.rows),
+        ]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
         return "\n".join(
             "  ".join(
@@ -91,18 +101,16 @@ class Table:
     def to_csv(self) -> str:
         """Values in full precision and in the unit of the page; the ends of an interval get columns of their own."""
         with_interval = [any(isinstance(row[i], Estimate) for row in self.rows) for i in range(len(self.columns))]
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(
+        head = (
             title
             for name, wide in zip(self.columns, with_interval, strict=True)
             for title in ((name, f"{name} low", f"{name} high") if wide else (name,))
         )
-        for row in self.rows:
-            writer.writerow(
-                value for cell, wide in zip(row, with_interval, strict=True) for value in _csv_values(cell, wide)
-            )
-        return buffer.getvalue()
+        body = (
+            [value for cell, wide in zip(row, with_interval, strict=True) for value in _csv_values(cell, wide)]
+            for row in self.rows
+        )
+        return csv_text([head, *body])
 
     def _numeric(self) -> list[bool]:
         return [
@@ -110,13 +118,37 @@ class Table:
         ]
 
 
+# A spreadsheet runs what begins with one of these, their full-width forms in some languages; where columns are divided
+# by semicolons, also what follows one.
+_FORMULA = re.compile(r"(^|;)(\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|nan)", re.IGNORECASE | re.ASCII)
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Rows as CSV that a spreadsheet takes for data: numbers as they are, texts by `csv_cell`."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerows([csv_cell(value) for value in row] for row in rows)
+    return buffer.getvalue()
+
+
+def csv_cell(value: Any) -> Any:
+    """A text in one line, with an apostrophe before what a spreadsheet would run as a formula; numbers as they are.
+
+    Control characters become escapes, as on a terminal. A text that is a number, such as a formatted one, stays one.
+    """
+    if not isinstance(value, str) or _NUMBER.fullmatch(value):
+        return value
+    return _FORMULA.sub(r"\1'\2", checks.printable(value))
+
+
 def _text(cell: Cell) -> str:
-    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+    return f"{cell:.4g}" if isinstance(cell, float) else checks.printable(cell)
 
 
 def _cell(tag: str, text: str, numeric: bool) -> str:
     kind = ' class="number"' if numeric else ""
-    return f"<{tag}{kind}>{html.escape(text)}</{tag}>"
+    return f"<{tag}{kind}>{html.escape(checks.printable(text))}</{tag}>"
 
 
 def _csv_values(cell: Cell, wide: bool) -> tuple[Cell, ...]:

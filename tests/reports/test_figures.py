@@ -85,3 +85,11 @@ def test_names_are_drawn_as_they_are():
     assert len(figure.axes[0].get_legend().get_texts()) == 2
     assert figures.to_svg(figure)
     assert figures.to_svg(figures.intervals(["cost $", "_b"], [0, 1], [0, 1], [0, 1], x_label="x"))
+
+
+def test_names_with_control_characters_are_drawn_as_escapes():
+    name = "a\x1b\t\udcff"
+    assert figures.to_svg(figures.curves([Curve(name, [0, 1], [0, 1])], x_label="x", y_label="y"))
+    grid = figures.image_grid(np.zeros((1, 1, 4, 4)), row_labels=(name,), column_labels=(name,))
+    assert grid.axes[0].texts[0].get_text() == "a\\x1b\\t\\xff"
+    assert figures.to_png(grid)

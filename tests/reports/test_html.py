@@ -62,3 +62,16 @@ def test_the_page_is_whole_and_needs_no_other_file():
 
 def test_pictures_are_listed_for_the_folder():
     assert [picture.name for picture in page.pictures(report())] == ["a.svg", "b.png"]
+
+
+def test_the_page_has_no_control_characters():
+    """Names of people and files come from outside; the page is UTF-8 whatever they are."""
+    name = "d\x1b[2Jn \udce9 <b>"
+    blocks = (name, Table((name,), [(name,)], name), Command(name), Picture("a.png", b"x", name))
+    text = page.render(
+        Report(title=name, lead=name, sections=[Section(name, blocks)], config={"root": name}, credits=(name,),
+               provenance={"command": [name], "host": name})
+    )  # fmt: skip
+    assert text.encode()
+    assert all(line.isprintable() for line in text.split("\n"))
+    assert "d\\x1b[2Jn \\xe9 &lt;b&gt;" in text
