@@ -114,6 +114,8 @@ def read_arrays(file: pathlib.Path) -> Arrays:
 def parse_arrays(file: pathlib.Path, data: bytes) -> Arrays:
     """The arrays of an `.npz` that was read from `file`."""
     try:
+        if not data.startswith(b"PK"):  # NumPy would advise to load it as a pickle
+            raise ValueError("no .npz archive")
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except Exception as error:

@@ -72,6 +72,8 @@ class Workdir:
 
     def check_data(self) -> None:
         """Refuses a finished run whose data are no longer what they were; data that are gone cannot tell."""
+        if not self.is_writer:
+            return
         if not (self.path / "data.json").exists():
             logging.warning("%s did not record its data: whether they are the same cannot be told", self.path)
         for role, source in self._data.items():
@@ -147,6 +149,14 @@ class Workdir:
             raise ValueError(f"{self.path / name} is damaged or was changed after the run wrote it. {remedy}")
         return content
 
+    def _kept(self, name: str) -> bytes | None:
+        """The content of a file that tells what the stages were made from; None in a folder that never had one."""
+        if (self.path / name).exists():
+            return self._original(name, _RESTORE)
+        if name in self._digests.names():
+            raise ValueError(f"{self.path / name} is missing, and says what the stages were made from. {_RESTORE}")
+        return None
+
     def _holds_work(self) -> bool:
         """Whether an earlier run left more than the note of what was asked for, as one with a mistyped path does."""
         made = (entry for entry in self.path.iterdir() if entry.name not in _HOUSEKEEPING)
@@ -155,7 +165,8 @@ class Workdir:
 
     def _recorded_data(self) -> dict[str, sources.Source]:
         file = self.path / "data.json"
-        record = files.parse_object(file, files.read_bytes(file), _RESTORE) if file.exists() else {}
+        content = self._kept("data.json")
+        record = files.parse_object(file, content, _RESTORE) if content is not None else {}
         try:
             return {role: sources.from_json(value) for role, value in record.items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -182,10 +193,11 @@ class Workdir:
     def _claim(self) -> None:
         """Writes the config on first use; once there is something made with it, it must be the same."""
         file = self.path / "config.json"
-        if not file.exists() or not self.is_resumed:
+        content = self._kept("config.json") if self.is_resumed else None
+        if content is None:
             self.write_json("config.json", self.config)
             return
-        before = _flat(files.parse_object(file, files.read_bytes(file), _RESTORE))
+        before = _flat(files.parse_object(file, content, _RESTORE))
         now = _flat(self.config)
         differing = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
         if differing:

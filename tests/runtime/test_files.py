@@ -59,6 +59,10 @@ def replaced(name, content):
     return name, lambda folder: (folder / name).write_bytes(content)
 
 
+def missing(name):
+    return name, lambda folder: (folder / name).unlink()
+
+
 EXCHANGED = "stages/a.npz", lambda folder: (folder / "stages" / "b.npz").replace(folder / "stages" / "a.npz")
 CHANGED = "is damaged or was changed after the run wrote it"
 
@@ -71,6 +75,25 @@ CHANGED = "is damaged or was changed after the run wrote it"
         (EXCHANGED, f"{CHANGED}. Delete it and run the same command again"),
         (replaced("stages/a.npz", b"PK"), CHANGED),
         (replaced("params/model.safetensors", b"another"), f"{CHANGED}. Delete it and "),
+        (edited("config.json", b"0", b"1"), f"{CHANGED}. Put the old file back, or choose another --workdir"),
+        (edited("data.json", b"data", b"Data"), f"{CHANGED}. Put the old file back, or choose another --workdir"),
+        (missing("config.json"), "is missing, and says what the stages were made from. Put the old file back"),
+        (missing("data.json"), "is missing, and says what the stages were made from. Put the old file back"),
+    ],
+)  # fmt: skip
+def test_a_changed_file_is_named_with_the_remedy(folder, change, message):
+    name, work = change
+    work(folder)
+    with pytest.raises(ValueError, match=r"damaged|missing") as caught:
+        opened(folder)
+    assert f"{folder / name} {message}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (replaced("results.json", b"{"), "is damaged ("),
+        (replaced("stages/a.npz", b"{"), "is damaged ("),
         (replaced("config.json", b""), "is damaged (Expecting value: line 1 column 1 (char 0)). Put the old file"),
         (replaced("config.json", b"[]"), "is damaged (it holds [], no object). Put the old file back"),
         (replaced("config.json", b"\xff"), "is damaged ("),
@@ -82,22 +105,14 @@ CHANGED = "is damaged or was changed after the run wrote it"
         (replaced("data.json", b'{"data": {"paths": [3], "files": {}}}'), "is damaged (TypeError"),
     ],
 )  # fmt: skip
-def test_a_changed_file_is_named_with_the_remedy(folder, change, message):
+def test_without_the_journal_a_damaged_file_is_still_named(folder, change, message):
+    (folder / "digests.jsonl").unlink()
     name, work = change
     work(folder)
     with pytest.raises(ValueError, match="is damaged") as caught:
         opened(folder)
     assert f"{folder / name} {message}" in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["results.json", "stages/a.npz"])
-def test_without_digests_a_damaged_file_is_still_named(folder, name):
-    (folder / "digests.jsonl").unlink()
-    (folder / name).write_bytes(b"{")
-    with pytest.raises(ValueError, match="is damaged") as caught:
-        opened(folder)
-    assert f"{folder / name} is damaged (" in str(caught.value)
-    assert "Delete it and run the same command again" in str(caught.value)
+    assert str(caught.value).partition("). ")[2].startswith(("Delete it and run", "Put the old file back"))
 
 
 def test_the_remedies_work(folder):
