@@ -210,6 +210,11 @@ def _dtype(name: str, value: Any, remedy: str) -> np.dtype:
         dtype = jax.dtypes.result_type(value)
     except TypeError:
         dtype = None
+    if not getattr(getattr(value, "dtype", dtype), "isnative", True):
+        raise ValueError(
+            f"{name} must have the byte order of this machine; got {describe(value)}. "
+            f"Convert it first, e.g. {name}.astype({name}.dtype.newbyteorder('='))."
+        )
     if dtype is None or value is None:
         found = describe(value) if hasattr(value, "dtype") else f"a {type(value).__name__}"
         raise ValueError(f"{name} must be an array of numbers; got {found}. {remedy}")

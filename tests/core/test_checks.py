@@ -169,3 +169,15 @@ def test_real_numbers_of_any_width_for_the_host():
     for value in (["1", "2"], [None, 1.0], 1j, np.array(["2020-01-01"], "datetime64[D]")):
         with pytest.raises(ValueError, match=r"x must be real numbers; got an array of dtype .*x\.astype"):
             checks.real("x", value)
+
+
+def test_arrays_of_the_other_byte_order_are_refused_with_the_right_remedy():
+    """JAX has no such types; some arrays of files and of networks have."""
+    labels, x = np.array([0, 1], ">i4"), np.ones(3, ">f4")
+    for call, name in (
+        (lambda: checks.dense_labels("labels", labels, 2), "labels"),
+        (lambda: checks.fits_int32("labels", labels), "labels"),
+        (lambda: checks.floating(x=x), "x"),
+    ):
+        with pytest.raises(ValueError, match=rf"{name} must have the byte order of this machine.*newbyteorder\('='\)"):
+            call()
