@@ -225,6 +225,7 @@ def _in_time(tracks: np.ndarray, frames: Any) -> tuple[np.ndarray, np.ndarray]:
     """Rows by track and time `[n]`, and whether each (in that order) comes one frame after the row before it."""
     times = np.arange(len(tracks)) if frames is None else np.asarray(frames)
     checks.shapes(tracks=(tracks, "n"), frames=(times, "n"))
+    checks.finite(frames=times)
     order = np.lexsort((times, tracks))
     same_track = np.r_[False, np.diff(tracks[order]) == 0][: len(tracks)] & (tracks[order] != -1)
     if frames is None:

@@ -77,15 +77,24 @@ def from_arrays(images: Any, labels: Any, *, files: Sequence[str] = (), credit: 
 
 def take(data: Rows, rows: Any) -> Rows:
     """The given rows (indices or a mask). Ids and names stay as they are, so train and test parts agree."""
+    num_rows = len(data.ids)
     rows = np.asarray(rows)
-    index = np.arange(len(data.ids))[rows.astype(int) if rows.size == 0 else rows]
+    if rows.size == 0 and rows.dtype != bool:
+        rows = rows.astype(int)
+    if rows.ndim != 1 or rows.dtype.kind not in "biu" or (rows.dtype == bool and len(rows) != num_rows):
+        raise ValueError(
+            f"rows must be whole numbers [r] or a mask [{num_rows}]; got {checks.describe(rows)}. "
+            "Turn a condition into rows with numpy.flatnonzero."
+        )
+    if rows.dtype != bool and rows.size and not -num_rows <= int(rows.min()) <= int(rows.max()) < num_rows:
+        raise ValueError(f"rows must be below {num_rows}, the rows there are; got {rows.min()} to {rows.max()}.")
+    index = np.arange(num_rows)[rows]
     return dataclasses.replace(data, **{name: _rows_of(getattr(data, name), index) for name in data.per_row})
 
 
 def take_people(data: Rows, people: Any) -> Rows:
     """All rows of the given ids `[k]`; the ids are made dense again: person `people[j]` becomes j."""
-    people = np.asarray(people)
-    checks.dense_labels("people", people, len(data.names))
+    people = np.asarray(checks.dense_labels("people", np.asarray(people), len(data.names)))
     if people.ndim != 1 or np.unique(people).size != people.size:
         raise ValueError(f"people must be a list of different ids; got {people.tolist()}.")
     new_id = np.full(len(data.names), -1, np.int32)
@@ -96,7 +105,8 @@ def take_people(data: Rows, people: Any) -> Rows:
 
 def people_with(ids: Any, *, min_rows: int) -> np.ndarray:
     """Ids of the people who have at least `min_rows` rows, ascending: for `take_people`."""
-    return np.flatnonzero(np.bincount(np.asarray(ids)) >= min_rows).astype(np.int32)
+    ids = checks.dense_labels("ids", np.asarray(ids), np.iinfo(np.int32).max)
+    return np.flatnonzero(np.bincount(ids) >= min_rows).astype(np.int32)
 
 
 def _rows_of(values: Any, index: np.ndarray) -> Any:

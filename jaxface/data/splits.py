@@ -88,7 +88,7 @@ def _check(ids: Any, num_splits: int) -> tuple[np.ndarray, np.ndarray]:
     checks.at_least("num_splits", num_splits, 1)
     if ids.size == 0:
         raise ValueError("ids must hold at least one row; got none.")
-    checks.dense_labels("ids", ids, ids.size)
+    ids = checks.dense_labels("ids", ids, ids.size)
     counts = np.bincount(ids)
     if (counts == 0).any():
         raise ValueError(

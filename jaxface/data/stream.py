@@ -190,7 +190,7 @@ def _pass(
     order = None if rows is None else np.asarray(rows)
     if order is not None:
         checks.shapes(rows=(order, "r"))
-        checks.dense_labels("rows", order, source.num_rows)
+        order = checks.dense_labels("rows", order, source.num_rows)
     total = source.num_rows if order is None else len(order)
     share = _share(total, process_count)
     begin, end = min(process_index * share, total), min((process_index + 1) * share, total)

@@ -208,6 +208,15 @@ def test_errors_of_tracks():
         groups.track_groups(still, [0, 0, 0], threshold=1.0, max_size=1)
 
 
+def test_nan_among_positions_or_frames_is_refused(rng):
+    positions, tracks = rng.normal(size=(4, 2)), np.zeros(4, int)
+    with pytest.raises(ValueError, match="frames must be finite; 1 of 4 values"):
+        groups.movement(positions, tracks, frames=[0.0, 1.0, np.nan, 3.0])
+    positions[2, 1] = np.nan
+    with pytest.raises(ValueError, match="positions must be finite; 1 of 8 values"):
+        groups.track_groups(positions, tracks, threshold=1.0)
+
+
 def test_labels_of_a_device_and_labels_that_are_too_large():
     rows, ids, names = groups.dense(jnp.array([3, -1, 7]))
     assert (rows.tolist(), ids.tolist(), names) == ([0, 2], [0, 1], (3, 7))

@@ -72,3 +72,39 @@ def test_errors(faces, rng):
         data.take_people(faces, [0, 0])
     with pytest.raises(ValueError, match=r"people must be in \[0, 3\)"):
         data.take_people(faces, [3])
+
+
+def test_rows_of_another_form_are_refused(faces):
+    for rows, found in (
+        ([0.0, 1.0], "dtype float64"),
+        (np.ones(5, bool), r"dtype bool and shape \(5,\)"),
+        (np.zeros((2, 2), int), r"shape \(2, 2\)"),
+        (["0"], "dtype <U1"),
+    ):
+        with pytest.raises(ValueError, match=rf"rows must be whole numbers \[r\] or a mask \[6\]; got .*{found}"):
+            data.take(faces, rows)
+    for rows in ([0, 6], [-7]):
+        with pytest.raises(ValueError, match="rows must be below 6, the rows there are; got"):
+            data.take(faces, rows)
+    assert data.take(faces, []).ids.shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint64, np.int64])
+def test_ids_of_any_integer_type(faces, rng, dtype):
+    """NumPy counts no uint64, and a device would not hold it."""
+    ids = faces.ids.astype(dtype)
+    assert data.people_with(ids, min_rows=2).tolist() == [0, 2]
+    assert data.take_people(faces, np.array([2, 0], dtype)).names == ("zoe", "adam")
+    folds = data.splits.k_shot(ids[[0, 1, 2, 4, 5]] // 2, num_train=1, rng=rng)
+    assert folds.shape == (1, 5)
+    batches = data.stream.batches(data.stream.from_array(np.eye(6), faces.ids), batch_size=2, rows=ids)
+    assert len(list(batches)) == 3
+    with pytest.raises(ValueError, match=r"ids must be in \[0, 2147483647\); got values from -1"):
+        data.people_with([-1, 2], min_rows=1)
+
+
+def test_half_precision_and_big_endian_images_become_float32(rng):
+    for dtype in (np.float16, ">f4", ">f8"):
+        images = data.from_arrays(rng.random((2, 3, 4)).astype(dtype), ["a", "b"]).images
+        assert images.dtype == np.float32
+        assert images.dtype.isnative

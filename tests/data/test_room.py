@@ -27,6 +27,32 @@ def test_the_room_is_numpy_on_the_host():
             assert not [name for name in names if name.split(".")[0] == "jax"], file.name
 
 
+def test_nothing_here_is_for_unix_alone():
+    """Windows has no such modules, and `os` lacks these functions there."""
+    modules = {"fcntl", "grp", "posix", "pwd", "pty", "resource", "syslog", "termios", "tty"}
+    functions = {
+        "chown",
+        "chroot",
+        "fork",
+        "forkpty",
+        "geteuid",
+        "getgid",
+        "getuid",
+        "mkfifo",
+        "mknod",
+        "nice",
+        "setsid",
+    }
+    for room in ("data", "metrics", "reports"):
+        for file in (ROOM.parent / room).glob("*.py"):
+            used = set()
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                used |= {name.name for name in node.names} if isinstance(node, ast.Import) else set()
+                used |= {node.module} if isinstance(node, ast.ImportFrom) else set()
+                used |= {node.attr} if isinstance(node, ast.Attribute) else set()
+            assert not used & (modules | functions), file
+
+
 def test_the_room_page_names_every_module():
     listed = {
         line.split()[0] for line in jaxface.data.__doc__.splitlines() if line.startswith("    ") and line[4] != " "
