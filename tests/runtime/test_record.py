@@ -84,8 +84,10 @@ def test_a_damaged_record_is_named_and_begun_anew(tmp_path, content, caplog):
 
 
 STUDY = textwrap.dedent("""
-    import time
+    import signal, time
     from jaxface.runtime import launch
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background ignores it
 
     def run(config, work):
         work.stage("first", lambda: {"x": 1})
