@@ -54,12 +54,12 @@ def rgb_to_luv(image: jax.Array) -> jax.Array:
 
 
 def hard_histogram(image: jax.Array, *, num_bins: int = 16) -> jax.Array:
-    """Share of the pixels in each box of L*u*v*, `[num_bins^3]` with L* slowest; sums to 1."""
+    """Share of the pixels in each box of L*u*v*, `[num_bins^3]` with L* slowest; sums to 1, or NaN with NaN pixels."""
     position = _bin_position(image, num_bins)
     index = jnp.clip(jnp.floor(position).astype(jnp.int32), 0, num_bins - 1)
     flat = _flat_index(index, num_bins)
     count = jax.ops.segment_sum(jnp.ones_like(flat), flat, num_bins**3)
-    return count.astype(position.dtype) / flat.size
+    return pixels.known(position, count.astype(position.dtype) / flat.size)
 
 
 def soft_histogram(image: jax.Array, *, num_bins: int = 16) -> jax.Array:
@@ -75,7 +75,7 @@ def soft_histogram(image: jax.Array, *, num_bins: int = 16) -> jax.Array:
         upper = np.asarray(corner, np.int32)[None, :]
         share = jnp.prod(jnp.where(upper == 1, part, 1 - part), axis=1)
         total = total.at[group * num_bins**3 + _flat_index(low + upper, num_bins)].add(share)
-    return total.reshape(-1, num_bins**3).sum(axis=0) / len(low)
+    return pixels.known(position, total.reshape(-1, num_bins**3).sum(axis=0) / len(low))
 
 
 def _bin_position(image: jax.Array, num_bins: int) -> jax.Array:

@@ -15,6 +15,7 @@ import numpy as np
 
 from jaxface.core import checks
 from jaxface.faces import pixels, separable
+from jaxface.linalg import scaling
 
 
 def cell_histograms(image: jax.Array, *, cell: int, num_bins: int, signed: bool = False) -> jax.Array:
@@ -28,7 +29,9 @@ def cell_histograms(image: jax.Array, *, cell: int, num_bins: int, signed: bool 
     checks.at_least("num_bins", num_bins, 2)
     rows, columns = _grid(np.shape(image), cell)
     height, width = np.shape(image)
-    votes = _votes(jnp.asarray(image), num_bins, signed)
+    image = jnp.asarray(image)
+    power = scaling.exponent(image)
+    votes = scaling.shifted(_votes(scaling.shifted(image, -power), num_bins, signed), power)
     return separable.apply(separable.area_weights(height, rows), votes, separable.area_weights(width, columns))
 
 
@@ -51,6 +54,9 @@ def encode(
     checks.at_least("block", block, 1)
     checks.between("clip", clip, 0.0, 1.0, closed_low=False)
     checks.between("floor", floor, 0.0, 1.0, closed_low=False)
+    pixels.require_gray(image)
+    image = jnp.asarray(image)
+    image = scaling.shifted(image, -scaling.exponent(image))  # the code has no unit
     cells = cell_histograms(image, cell=cell, num_bins=num_bins, signed=signed)
     rows, columns = (size - block + 1 for size in cells.shape[:2])
     if rows < 1 or columns < 1:

@@ -24,7 +24,17 @@ from jaxface.faces import pixels
 
 
 def codes(image: jax.Array, *, radius: float, num_points: int = 8) -> jax.Array:
-    """LBP codes, int32 `[h - 2b, w - 2b]` with b = ceil(radius), in [0, 2^num_points)."""
+    """LBP codes, int32 `[h - 2b, w - 2b]` with b = ceil(radius), in [0, 2^num_points).
+
+    An image with NaN is refused; inside a transformation, where values cannot be looked at, all of its codes are -1.
+    """
+    pixels.require_gray(image)
+    checks.finite(image=image)
+    return codes_or_none(image, radius=radius, num_points=num_points)
+
+
+def codes_or_none(image: jax.Array, *, radius: float, num_points: int = 8) -> jax.Array:
+    """`codes`, and -1 for all of an image with NaN wherever it comes from."""
     pixels.require_gray(image)
     _check_circle(radius, num_points)
     image = jnp.asarray(image)
@@ -44,7 +54,7 @@ def codes(image: jax.Array, *, radius: float, num_points: int = 8) -> jax.Array:
     for point, taps in enumerate(_circle(radius, num_points)):
         value = sum(weight * shifted(row, column) for row, column, weight in taps)
         code |= (value >= threshold).astype(jnp.int32) << point
-    return code
+    return jnp.where(jnp.isfinite(image).all(), code, -1)
 
 
 def uniform_table(num_points: int) -> np.ndarray:
@@ -59,7 +69,8 @@ def uniform_table(num_points: int) -> np.ndarray:
 def histograms(image: jax.Array, *, radius: float, cells: Sequence[int], num_points: int = 8) -> jax.Array:
     """Frequencies of the uniform patterns in a grid of `cells = (rows, columns)`: `[rows, columns, bins]`.
 
-    Cell boundaries are at i h / rows, rounded up to whole pixels; each histogram sums to 1.
+    Cell boundaries are at i h / rows, rounded up to whole pixels; each histogram sums to 1. Those of an image with NaN
+    are NaN.
     """
     pixels.require_gray(image)
     _check_circle(radius, num_points)
@@ -67,14 +78,14 @@ def histograms(image: jax.Array, *, radius: float, cells: Sequence[int], num_poi
     num_bins = num_points * (num_points - 1) + 3
     cell = _cell_of_pixel(np.shape(image), math.ceil(radius), cells)
     rows, columns = cells
-    pattern = jnp.asarray(table)[codes(image, radius=radius, num_points=num_points)]
+    pattern = jnp.asarray(table)[codes_or_none(image, radius=radius, num_points=num_points)]
     # Integer counts: exact, and on a CPU many times faster than one-hot products.
     count = jax.ops.segment_sum(
         jnp.ones_like(pattern).ravel(), cell.ravel() * num_bins + pattern.ravel(), rows * columns * num_bins
     )
     size = np.bincount(cell.ravel(), minlength=rows * columns)
     frequency = count.reshape(rows * columns, num_bins) * jnp.asarray(1 / size, jnp.result_type(image))[:, None]
-    return frequency.reshape(rows, columns, num_bins)
+    return pixels.known(image, frequency.reshape(rows, columns, num_bins))
 
 
 def encode(

@@ -44,7 +44,7 @@ def encode(
 
     `floor` is added to the total gradient of a patch relative to its mean over the scale: nearly flat patches get short
     x, flat ones 0, and contrast a image + b leaves x and y as they are. Patterns exist where their whole circle lies
-    inside the image; a cell at the border is normalised by its own smaller count.
+    inside the image; a cell at the border is normalised by its own smaller count. Those of an image with NaN are NaN.
     """
     pixels.require_gray(image)
     _check_scales(np.shape(image), cells, radii, block, stride)
@@ -70,13 +70,13 @@ def _gradients(votes: jax.Array, rows: np.ndarray, columns: np.ndarray, floor: f
 
 def _patterns(image: jax.Array, rows: np.ndarray, columns: np.ndarray, radius: float, num_points: int) -> jax.Array:
     """Root of the frequencies of uniform patterns, each cell with an equal share `[n, block^2 bins]`."""
-    codes = lbp.codes(image, radius=radius, num_points=num_points)
+    codes = lbp.codes_or_none(image, radius=radius, num_points=num_points)
     table = lbp.uniform_table(num_points)
     one_hot = jax.nn.one_hot(jnp.asarray(table)[codes], int(table.max()) + 1, dtype=jnp.result_type(image))
     # The outer pixels have no code.
     border = (rows.shape[2] - codes.shape[0]) // 2
     counts = _pool(one_hot, rows[:, :, border:-border], columns[:, :, border:-border])
-    return _roots(counts, counts.sum(axis=2, keepdims=True) * counts.shape[1])
+    return pixels.known(image, _roots(counts, counts.sum(axis=2, keepdims=True) * counts.shape[1]))
 
 
 def _pool(values: jax.Array, rows: np.ndarray, columns: np.ndarray) -> jax.Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxface.core import checks
 from jaxface.faces import pixels
+from jaxface.linalg import scaling
 
 
 def normalize(image: jax.Array, *, window: int = 5, floor: float = 1e-3) -> jax.Array:
@@ -17,16 +18,17 @@ def normalize(image: jax.Array, *, window: int = 5, floor: float = 1e-3) -> jax.
     The output does not change when the image becomes a x + b with a > 0. The floor is relative to the mean
     variance of the image's own windows (of each channel); the default, 3 % of the typical local contrast, is
     about the noise of 8-bit pixels. Areas of one value give exactly 0, and a constant image has a finite
-    gradient.
+    gradient. The scale of an image depends on all of its pixels, so NaN in one is NaN in all of its channel.
     """
     pixels.require(image)
     checks.at_least("window", window, 1)
     if window % 2 == 0:
         raise ValueError(f"window must be odd, to have a central pixel; got {window}. Use {window + 1}.")
     checks.between("floor", floor, 0.0, 1.0, closed_low=False)
-    mean, variance = _moments_about_center(jnp.asarray(image), window // 2)
+    image = jnp.asarray(image)
+    mean, variance = _moments_about_center(scaling.shifted(image, -scaling.exponent(image)), window // 2)
     scale = jnp.maximum(variance, floor * variance.mean(axis=(0, 1), keepdims=True))
-    return -mean / jnp.sqrt(jnp.where(scale > 0, scale, jnp.ones_like(scale)))
+    return -mean / jnp.sqrt(jnp.where(scale == 0, jnp.ones_like(scale), scale))
 
 
 def _moments_about_center(image: jax.Array, reach: int) -> tuple[jax.Array, jax.Array]:

@@ -11,7 +11,7 @@ import numpy as np
 
 
 def require(image: Any) -> None:
-    """Checks that `image` is floating `[h, w]` or `[h, w, 3]` with at least one pixel."""
+    """Checks that `image` is float32 or float64, `[h, w]` or `[h, w, 3]`, with at least one pixel."""
     shape = np.shape(image)
     if len(shape) not in (2, 3) or shape[2:] not in ((), (3,)):
         raise ValueError(
@@ -20,12 +20,11 @@ def require(image: Any) -> None:
         )
     if 0 in shape:
         raise ValueError(f"image must have at least one pixel; got shape {shape}.")
-    dtype = jax.dtypes.result_type(image)
-    if not jnp.issubdtype(dtype, jnp.floating):
-        raise ValueError(
-            f"image must be floating point in [0, 1]; got dtype {dtype}. "
-            "Convert 8-bit images with image.astype('float32') / 255."
-        )
+    dtype = image.dtype if hasattr(image, "dtype") else jax.dtypes.result_type(image)
+    if dtype not in (np.float32, np.float64):
+        narrow = jnp.issubdtype(dtype, jnp.floating)
+        remedy = "image.astype('float32')" if narrow else "8-bit images with image.astype('float32') / 255"
+        raise ValueError(f"image must be float32 or float64 in [0, 1]; got dtype {dtype}. Convert {remedy}.")
 
 
 def require_gray(image: Any) -> None:
@@ -42,3 +41,8 @@ def require_color(image: Any) -> None:
     require(image)
     if np.ndim(image) != 3:
         raise ValueError(f"image must be colour, [h, w, 3]; got shape {np.shape(image)}.")
+
+
+def known(image: jax.Array, values: jax.Array) -> jax.Array:
+    """The values, or NaN in all of them where a pixel is not finite: a result of the whole image is unknown then."""
+    return jnp.where(jnp.isfinite(image).all(), values, jnp.nan)

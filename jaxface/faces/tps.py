@@ -24,6 +24,7 @@ import numpy as np
 from jaxface.core import checks
 from jaxface.core.pytree import params
 from jaxface.faces import pixels
+from jaxface.linalg import scaling
 
 
 @params
@@ -51,7 +52,8 @@ def fit(source_points: jax.Array, target_points: jax.Array, *, ridge: float) -> 
     _check_spread(source_points, ridge)
     mean = jnp.mean(source_points, axis=0)
     centered = source_points - mean[None, :]
-    scale = jnp.sqrt(jnp.mean(jnp.sum(centered**2, axis=1)))
+    power = scaling.exponent(centered)
+    scale = scaling.shifted(jnp.sqrt(jnp.mean(jnp.sum(scaling.shifted(centered, -power) ** 2, axis=1))), power)
     knots = centered / scale
     values = jnp.concatenate([target_points, jnp.zeros_like(target_points, shape=(3, 2))])
     solution = jnp.linalg.solve(_system(knots, ridge), values)
@@ -61,6 +63,7 @@ def fit(source_points: jax.Array, target_points: jax.Array, *, ridge: float) -> 
 def transform(spline: ThinPlateSpline, points: jax.Array) -> jax.Array:
     """f(p) of every row of `points [n, 2]`: `[n, 2]`."""
     checks.shapes(points=(points, "n 2"))
+    checks.floating(points=points)
     local = (points - spline.mean[None, :]) / spline.scale
     return _with_ones(local) @ spline.affine + _radial(local, spline.knots) @ spline.weights
 

@@ -95,6 +95,8 @@ CASES = [
     Case(tps.bilinear, sample_arguments, grad=(0, 1)),
     Case(tps.warp, warp_arguments, static={"height": 12, "width": 10, "ridge": 0.1}, grad=(0, 1, 2)),
     Case(lbp.codes, gray, static={"radius": 1.5, "num_points": 6}),
+    Case(lbp.codes_or_none, gray, static={"radius": 1.5, "num_points": 6}),
+    Case(pixels.known, lambda r: (*gray(r), *gray(r)), grad=(1,)),
     Case(lbp.histograms, gray, static={"radius": 2, "cells": (2, 3)}),
     Case(lbp.encode, gray, static={"cells": (3, 2), "radii": (1, 2), "num_points": 4, "root": True}),
     Case(hog.cell_histograms, gray, static={"cell": 4, "num_bins": 9}, grad=(0,)),
