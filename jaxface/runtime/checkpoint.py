@@ -41,16 +41,17 @@ class Checkpoints:
     def save(self, step: int, tree: Any) -> None:
         """Writes a checkpoint; it appears under its name only when it is whole."""
         target = self.folder / _name(step)
-        if self._is_writer:
-            _digest_file(target).unlink(missing_ok=True)
         try:
+            if self._is_writer:
+                _digest_file(target).unlink(missing_ok=True)
             self._handler.save(target, {_ROOT: tree}, force=True)
             self._handler.wait_until_finished()
+            digest = _digest(target) if self._is_writer else ""
         except (OSError, ValueError) as error:  # tensorstore raises ValueError, with the code of the system in its text
             self._remove_unfinished()
             raise _storage_error(target, error) from error
         if self._is_writer:
-            files.write_atomically(_digest_file(target), _digest(target).encode())
+            files.write_atomically(_digest_file(target), digest.encode())
             for old in self.steps()[:-_KEPT]:
                 self._remove(self.folder / _name(old))
 
@@ -91,11 +92,13 @@ class Checkpoints:
 
     def _remove(self, folder: pathlib.Path) -> None:
         """Takes the name away first: a kill while files are deleted leaves nothing that looks like a checkpoint."""
-        _digest_file(folder).unlink(missing_ok=True)
         doomed = folder.with_name(f"{folder.name}{_UNFINISHED}")
-        shutil.rmtree(doomed, ignore_errors=True)
-        folder.rename(doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
+        try:
+            folder.rename(doomed)
+            _digest_file(folder).unlink(missing_ok=True)
+            shutil.rmtree(doomed)
+        except OSError as error:  # it costs space, and nothing else
+            logging.warning("%s was not deleted: %s", folder, error.strerror)
 
     def _remove_unfinished(self) -> None:
         """Deletes what a kill or a full disk left of a checkpoint."""

@@ -184,3 +184,20 @@ def test_what_a_kill_left_of_a_checkpoint_is_removed(tmp_path):
     (tmp_path / "other").mkdir()
     Checkpoints(tmp_path).close()
     assert [entry.name for entry in tmp_path.iterdir()] == ["other"]
+
+
+def test_an_old_checkpoint_that_cannot_be_deleted_stops_nothing(tmp_path, monkeypatch, caplog):
+    store = Checkpoints(tmp_path)
+
+    def refuse(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    for step in (1, 2):
+        store.save(step, state(step))
+    monkeypatch.setattr(checkpoint.shutil, "rmtree", refuse)
+    with caplog.at_level("WARNING", logger="absl"):
+        store.save(3, state(3.0))
+    monkeypatch.undo()
+    assert "step-00000001 was not deleted: Permission denied" in caplog.text
+    assert store.latest(state())[0] == 3
+    store.close()
