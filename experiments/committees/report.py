@@ -13,7 +13,7 @@ from jaxface.metrics.intervals import Interval
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Cell, Table, percent_interval
+from jaxface.reports.tables import Cell, Table, intervals_over, percent_interval
 
 Arrays = Mapping[int, Mapping[str, np.ndarray]]
 _DEFAULT = len(SINGLE)  # random subspaces by the sum rule
@@ -27,7 +27,7 @@ def headline(config: ConfigDict, arrays: Arrays) -> Table:
     return Table(
         ("method", *(f"{num_train} images a person" for num_train in arrays)),
         rows,
-        f"Identification error %, 95 % intervals over {config.num_splits} random splits",
+        f"Identification error %, {intervals_over(config.num_splits, 'random splits')}",
     )
 
 

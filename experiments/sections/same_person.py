@@ -17,7 +17,7 @@ from jaxface.metrics.intervals import Interval
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Cell, Table, percent_interval, with_interval
+from jaxface.reports.tables import Cell, Table, intervals_over, percent_interval, with_interval
 
 _METHODS = METHODS[:4]
 
@@ -82,7 +82,7 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
             Table(
                 ("method", "EER %", "Cllr, raw, bits", "Cllr, calibrated, bits"),
                 rows,
-                f"{arrays['measures'].shape[-1]} random splits of the people, 95 % intervals for new people; more by "
+                f"New people: {intervals_over(arrays['measures'].shape[-1], 'random splits')}; more by "
                 "experiments.verify",
             ),
             Picture("same_person_roc.svg", figures.to_svg(figures.roc(curves)), "Unseen people of the target domain."),

@@ -15,7 +15,7 @@ from jaxface.metrics.intervals import Interval
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Cell, Table, percent_interval
+from jaxface.reports.tables import Cell, Table, intervals_over, percent_interval
 
 Arrays = Mapping[int, Mapping[str, np.ndarray]]
 Across = Mapping[str, np.ndarray]
@@ -34,7 +34,7 @@ def headline(config: ConfigDict, arrays: Arrays) -> Table:
         ("vector", *(f"{num_train} images a person" for num_train in arrays)),
         rows,
         f"Identification error %, nearest neighbour by the cosine, {_size(config.num_components, config.latent_dim)}; "
-        f"95 % intervals over {config.num_splits} random splits",
+        + intervals_over(config.num_splits, "random splits"),
     )
 
 

@@ -11,7 +11,7 @@ from jaxface.metrics.intervals import Interval
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Cell, Estimate, Table, percent_interval, with_interval
+from jaxface.reports.tables import Cell, Estimate, Table, intervals_over, percent_interval, with_interval
 
 _FULL = range(5)  # the methods with the full E-step; the approximate one has a section of its own
 _RIVALS = range(3)
@@ -68,7 +68,7 @@ def _table(config: ConfigDict, arrays: Arrays, size: int) -> Table:
     return Table(
         ("method", "EER %", "Cllr, raw", "Cllr, calibrated"),
         rows,
-        f"{people} target people; 95 % intervals over splits",
+        f"{people} target people; {intervals_over(config.num_splits, 'random splits')}",
     )
 
 
@@ -166,7 +166,7 @@ def _approximate(config: ConfigDict, arrays: Arrays) -> Section:
             Table(
                 ("method", "EER %", "Cllr, raw", "Cllr, calibrated"),
                 rows,
-                f"{config.target_people[last]} target people; 95 % intervals over splits",
+                f"{config.target_people[last]} target people; {intervals_over(config.num_splits, 'random splits')}",
             ),
         ),
     )

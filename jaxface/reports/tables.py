@@ -15,6 +15,7 @@ from typing import Any
 
 from jaxface.core import checks
 from jaxface.metrics.intervals import Interval
+from jaxface.metrics.ranges import FEWEST
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +54,13 @@ def percent_interval(interval: Interval, *, digits: int = 1) -> Estimate:
 def with_interval(interval: Interval, *, digits: int = 2) -> Estimate:
     """A number with its interval, in its own unit."""
     return Estimate(float(interval.estimate), float(interval.low), float(interval.high), digits)
+
+
+def intervals_over(count: int, what: str) -> str:
+    """What a caption says of means over so many things, such as random splits: their intervals, or that these lack."""
+    if count >= FEWEST:
+        return f"95 % intervals over {count} {what}"
+    return f"mean over {count} {what if count > 1 else what.removesuffix('s')}, too few for intervals"
 
 
 Cell = str | int | float | Estimate

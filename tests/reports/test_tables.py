@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxface.metrics.intervals import Interval
-from jaxface.reports.tables import Estimate, Table, csv_text, percent, percent_interval
+from jaxface.reports.tables import Estimate, Table, csv_text, intervals_over, percent, percent_interval
 
 
 def table():
@@ -21,6 +21,12 @@ def test_estimates():
     assert str(percent(-0.0001)) == "0.0"
     assert str(percent(math.nan)) == "–"
     assert str(percent_interval(Interval(0.5, 0.25, 0.75), digits=0)) == "50 [25, 75]"
+
+
+def test_captions_say_where_there_is_no_interval():
+    assert intervals_over(5, "random splits") == "95 % intervals over 5 random splits"
+    assert intervals_over(4, "random splits") == "mean over 4 random splits, too few for intervals"
+    assert intervals_over(1, "random splits") == "mean over 1 random split, too few for intervals"
 
 
 def test_html_is_escaped_and_numbers_stand_right():
