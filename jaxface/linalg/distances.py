@@ -68,9 +68,15 @@ def squared_distance_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
     x, y = as_floating(x), as_floating(y)
     shift = jax.lax.stop_gradient(jnp.where(jnp.isfinite(y), y, 0).mean(axis=0))[None, :]
     x, y = x - shift, y - shift
-    power = scaling.squarable_exponent(x, y)
-    x, y = scaling.shifted(x, -power), scaling.shifted(y, -power)
-    squared = (x * x).sum(axis=1)[:, None] + (y * y).sum(axis=1)[None, :] - 2 * x @ y.T
+    # Each side has a power of its own: under vmap over rows of x there is one y still, and not one for each row.
+    powers = scaling.squarable_exponent(x), scaling.squarable_exponent(y)
+    x, y = scaling.shifted(x, -powers[0]), scaling.shifted(y, -powers[1])
+    power = jnp.maximum(*powers)
+    squared = (
+        scaling.shifted((x * x).sum(axis=1), 2 * (powers[0] - power))[:, None]
+        + scaling.shifted((y * y).sum(axis=1), 2 * (powers[1] - power))[None, :]
+        - scaling.shifted(2 * x @ y.T, powers[0] + powers[1] - 2 * power)
+    )
     # A maximum would halve the second derivatives where rows coincide.
     squared = squared + jax.lax.stop_gradient(jnp.maximum(-squared, 0))
     return scaling.shifted(squared, 2 * power)

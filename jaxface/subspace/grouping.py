@@ -33,15 +33,15 @@ def is_complete(groups: jax.Array, *, num_groups: int) -> jax.Array:
     return jnp.zeros(num_groups, bool).at[groups].set(True).all() & inside.all()
 
 
-def check(x: Any, groups: Any, num_groups: int) -> tuple[int, int]:
-    """Shapes and values of x `[n, d]` and groups `[n]`: two groups at least, none empty, one with two rows."""
+def check(x: Any, groups: Any, num_groups: int) -> tuple[int, int, Any]:
+    """n, d and signed groups of x `[n, d]` and groups `[n]`: two groups at least, none empty, one with two rows."""
     sizes = checks.shapes(x=(x, "n d"), groups=(groups, "n"))
     checks.floating(x=x)
     checks.finite(x=x)
     checks.at_least("num_groups", num_groups, 2, "one group has no other to be told from")
-    checks.dense_labels("groups", groups, num_groups)
+    groups = checks.dense_labels("groups", groups, num_groups)
     checks.at_least(
         "number of samples minus num_groups", sizes["n"] - num_groups, 1, "groups of one image alone teach nothing"
     )
     checks.every_label("groups", groups, num_groups)
-    return sizes["n"], sizes["d"]
+    return sizes["n"], sizes["d"], groups

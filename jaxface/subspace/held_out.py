@@ -15,7 +15,7 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import distances
+from jaxface.linalg import distances, scaling
 
 Fit = Callable[..., tuple[Any, FitInfo]]  # fit(setting, x, groups, *, num_groups)
 Transform = Callable[[Any, jax.Array], jax.Array]  # transform(fitted, x [d]) -> [r]
@@ -33,8 +33,10 @@ class Fold(NamedTuple):
 def group_error(z: jax.Array, groups: jax.Array) -> jax.Array:
     """Share of rows of z `[n, r]` with mates in their group whose nearest other row is not one of them.
 
-    A tie between a mate and a stranger is an error, and so is NaN.
+    A tie between a mate and a stranger is an error. NaN in z is NaN in the share; a unit makes no difference.
     """
+    checks.floating(z=z)
+    z = scaling.shifted(z, -scaling.exponent(z))
     squared = distances.squared_distance_matrix(z, z)
     same = groups[:, None] == groups[None, :]
     mates = same & ~jnp.eye(len(groups), dtype=bool)
@@ -42,15 +44,15 @@ def group_error(z: jax.Array, groups: jax.Array) -> jax.Array:
     nearest_stranger = jnp.where(same, jnp.inf, squared).min(axis=1)
     has_mate = mates.any(axis=1)
     wrong = has_mate & ~(nearest_mate < nearest_stranger)
-    return wrong.sum() / jnp.maximum(has_mate.sum(), 1).astype(z.dtype)
+    share = wrong.sum() / jnp.maximum(has_mate.sum(), 1).astype(z.dtype)
+    return jnp.where(jnp.isfinite(z).all(), share, jnp.nan)
 
 
 def folds(groups: ArrayLike, *, num_folds: int, rng: np.random.Generator) -> list[Fold]:
     """Every group of dense ids `[n]` held out once, in `num_folds` random parts of nearly equal numbers of groups."""
-    groups = np.asarray(groups)
     checks.shapes(groups=(groups, "n"))
-    checks.at_least("the number of rows", groups.size, 1)
-    checks.dense_labels("groups", groups, groups.size)
+    checks.at_least("the number of rows", np.size(groups), 1)
+    groups = np.asarray(checks.dense_labels("groups", groups, np.size(groups)))
     num_groups = int(groups.max()) + 1
     checks.every_label("groups", groups, num_groups)
     checks.at_least("num_folds", num_folds, 2)
@@ -69,20 +71,23 @@ def errors(
     num_folds: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Mean `group_error` of held-out groups for each setting, float64 `[b]`; inf where a fit failed.
+    """Mean `group_error` of held-out groups for each setting, float64 `[b]`; inf where a fit or its map failed.
 
     `settings` is a pytree with a leading axis b, such as a Gaussian kernel with b bandwidths: all of them are one
     vmapped call in each fold. Any `fit(setting, x, groups, num_groups=...)` with its `transform` serves.
     """
-    x = jnp.asarray(x)
     checks.shapes(x=(x, "n d"), groups=(groups, "n"))
+    checks.floating(x=x)
+    checks.finite(x=x)
+    x = jnp.asarray(x)
     parts = folds(groups, num_folds=num_folds, rng=rng)
 
     def error(fold: Fold, setting: Any) -> jax.Array:
         num_groups = int(fold.train_groups.max()) + 1
         fitted, info = fit(setting, x[fold.train_rows], fold.train_groups, num_groups=num_groups)
         z = jax.vmap(transform, in_axes=(None, 0))(fitted, x[fold.test_rows])
-        return jnp.where(info.status < int(Status.NON_FINITE), group_error(z, jnp.asarray(fold.test_groups)), jnp.inf)
+        wrong = group_error(z, jnp.asarray(fold.test_groups))
+        return jnp.where((info.status < int(Status.NON_FINITE)) & jnp.isfinite(wrong), wrong, jnp.inf)
 
     found = [jax.vmap(partial(error, fold))(settings) for fold in parts]
     return np.mean(np.asarray(found, np.float64), axis=0)

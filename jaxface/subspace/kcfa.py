@@ -17,6 +17,7 @@ from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params
 from jaxface.linalg import distances, gram, psd
 from jaxface.linalg.gram import Kernel
+from jaxface.subspace import kernel_map
 from jaxface.subspace.kernel_map import KernelMap, kernel_transform
 
 
@@ -43,7 +44,7 @@ def fit(
     checks.floating(x=x)
     checks.finite(x=x)
     checks.at_least("num_classes", num_classes, 2, "one class has no other to be told from")
-    checks.dense_labels("labels", labels, num_classes)
+    labels = checks.dense_labels("labels", labels, num_classes)
     checks.every_label("labels", labels, num_classes)
     checks.positive("ridge", ridge)
     return _fit(
@@ -56,10 +57,12 @@ def _fit(
     kernel: Kernel, x: jax.Array, labels: jax.Array, ridge: jax.Array | float, *, num_classes: int
 ) -> tuple[KernelMap, FitInfo]:
     wanted = jax.nn.one_hot(labels, num_classes, dtype=x.dtype)
-    filters = psd.solve(kernel(x, x), wanted, ridge=jnp.asarray(ridge, x.dtype))
+    k, ridge = kernel(x, x), jnp.asarray(ridge, x.dtype)
+    filters = psd.solve(k, wanted, ridge=ridge)
     status = jnp.where(jnp.isfinite(filters).all(), int(Status.OK), int(Status.NOT_PSD))
     fitted = KernelMap(kernel=kernel, train=x, coefficients=filters, offset=jnp.zeros(num_classes, x.dtype))
-    return fitted, fitinfo.closed_form(dtype=x.dtype, status=status, jitter=ridge)
+    jitter = ridge * jnp.trace(k) / len(k)
+    return fitted, fitinfo.closed_form(dtype=x.dtype, status=kernel_map.status_of(k, status), jitter=jitter)
 
 
 def median_distance(x: ArrayLike) -> float:
@@ -74,10 +77,12 @@ def median_distance(x: ArrayLike) -> float:
 
 
 def describe(filters: KernelMap, x: ArrayLike) -> jax.Array:
-    """The responses `[c]` to one image `[d]`, of unit length: inner products of two are scores. Zero where all are."""
+    """The responses `[c]` to one image `[d]`, of unit length: inner products of two are scores.
+
+    Zero where all are, and NaN for an image with NaN.
+    """
     checks.shapes(train=(filters.train, "n d"), x=(x, "d"))
     checks.floating(x=x)
-    checks.finite(x=x)
     return distances.normalize(kernel_transform(filters, jnp.asarray(x)))
 
 
@@ -90,7 +95,6 @@ def score_matrix(filters: KernelMap, gallery: ArrayLike, probes: ArrayLike) -> j
     """Scores `[g, q]` of images gallery `[g, d]` and probes `[q, d]`."""
     checks.shapes(train=(filters.train, "n d"), gallery=(gallery, "g d"), probes=(probes, "q d"))
     checks.floating(gallery=gallery, probes=probes)
-    checks.finite(gallery=gallery, probes=probes)
     return _score_matrix(filters, jnp.asarray(gallery), jnp.asarray(probes))
 
 

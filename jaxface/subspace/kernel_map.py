@@ -4,8 +4,13 @@ A method that centres in feature space has its centring folded into A and the of
 `y_i = (k(x_1, x_i), ..., k(x_n, x_i))`, the rows of the Gram matrix, becomes such a map by `from_linear`.
 """
 
-import jax
+from typing import Any
 
+import jax
+import jax.numpy as jnp
+
+from jaxface.core import checks, fitinfo
+from jaxface.core.fitinfo import Status
 from jaxface.core.pytree import params
 from jaxface.linalg.gram import Kernel
 from jaxface.subspace.linear_map import LinearMap
@@ -23,6 +28,7 @@ class KernelMap:
 
 def kernel_transform(kernel_map: KernelMap, x: jax.Array) -> jax.Array:
     """`A' k(train, x) + offset`: `[d]` to `[r]`."""
+    checks.floating(x=x)
     # The image stands first: a kernel may move both sides by the mean of the second, which is then the same for all.
     similarities = kernel_map.kernel(x[None, :], kernel_map.train)[0]
     return similarities @ kernel_map.coefficients + kernel_map.offset
@@ -38,3 +44,13 @@ def from_linear(kernel: Kernel, train: jax.Array, linear_map: LinearMap) -> Kern
 def centred_map(kernel: Kernel, train: jax.Array, k: jax.Array, coefficients: jax.Array) -> KernelMap:
     """The map of coefficients `[n, r]` whose outputs have zero mean on the training images, with Gram matrix k."""
     return from_linear(kernel, train, LinearMap(mean=k.mean(axis=0), basis=coefficients))
+
+
+def status_of(k: jax.Array, status: Any) -> jax.Array:
+    """`status`, or NON_FINITE for a Gram matrix that left the range of its type, at either end.
+
+    Entries below the smallest number of the type become zero, and those near it lose their digits.
+    """
+    largest, limits = jnp.abs(k).max(), jnp.finfo(k.dtype)
+    has_digits = (largest == 0) | (largest > float(limits.tiny) / float(limits.eps))
+    return jnp.where(has_digits, fitinfo.or_non_finite(status, k), int(Status.NON_FINITE))

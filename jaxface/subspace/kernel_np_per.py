@@ -18,7 +18,7 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 
-from jaxface.core import fitinfo
+from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.linalg import gram, psd, spectral
 from jaxface.linalg.gram import Kernel
@@ -41,7 +41,7 @@ def fit(
     A Gram matrix that is singular to rounding (duplicates, a wide bandwidth, float32) gives zeros and
     RANK_DEFICIENT: use a smaller bandwidth, float64, or `fit_dependent`. Differentiable in the kernel and x.
     """
-    grouping.check(x, groups, num_groups)
+    _, _, groups = grouping.check(x, groups, num_groups)
     return _fit(gram.as_kernel(kernel), x, groups, num_groups=num_groups, rkhs_orthonormal=rkhs_orthonormal)
 
 
@@ -52,7 +52,7 @@ def _fit(
     k = kernel(x, x)
     found = dual(k, groups, num_groups=num_groups, rkhs_orthonormal=rkhs_orthonormal)
     coefficients = spectral.fix_signs(jnp.where(found.is_reliable, found.coefficients, 0))
-    status = jnp.where(found.is_reliable, int(Status.OK), int(Status.RANK_DEFICIENT))
+    status = kernel_map.status_of(k, jnp.where(found.is_reliable, int(Status.OK), int(Status.RANK_DEFICIENT)))
     info = fitinfo.closed_form(dtype=k.dtype, status=status, rank=jnp.where(found.is_reliable, num_groups - 1, -1))
     return kernel_map.centred_map(kernel, x, k, coefficients), info
 
@@ -90,15 +90,17 @@ def fit_dependent(
     The Gram matrix itself is computed in the type of x. What is below `rtol` times its largest singular value is
     rounding; the default is `np_per.default_rtol`.
     """
-    n, _ = grouping.check(x, groups, num_groups)
+    n, _, groups = grouping.check(x, groups, num_groups)
     kernel, x, groups = gram.as_kernel(kernel), jnp.asarray(x), np.asarray(groups)
     k = kernel(x, x)
+    checks.finite(**{"the Gram matrix kernel(x, x)": k})
     rtol = np_per.default_rtol(n, k.dtype) if rtol is None else rtol
     find = _orthonormal_in_features if rkhs_orthonormal else np_per.null_directions
     found = find(np.asarray(k, np.float64), groups, num_groups=num_groups, rtol=rtol)
     m = found.shape[1]
     coefficients = spectral.fix_signs(jnp.asarray(np.pad(found, ((0, 0), (0, num_groups - 1 - m))), k.dtype))
-    info = fitinfo.closed_form(dtype=k.dtype, status=Status.OK if m else Status.RANK_DEFICIENT, rank=m)
+    status = kernel_map.status_of(k, Status.OK if m else Status.RANK_DEFICIENT)
+    info = fitinfo.closed_form(dtype=k.dtype, status=status, rank=m)
     return kernel_map.centred_map(kernel, x, k, coefficients), info
 
 

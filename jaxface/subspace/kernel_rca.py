@@ -44,7 +44,7 @@ def fit(
     ridge: jax.Array | float = 0.0,
 ) -> tuple[KernelMap, FitInfo]:
     """`rca.fit` on the rows of `kernel(x, x)`, x `[n, d]` with groups `[n]`; settings and report are those of there."""
-    n, _ = grouping.check(x, groups, num_groups)
+    n, _, groups = grouping.check(x, groups, num_groups)
     width = rca.checked_width(n, n, num_groups, pca_components, ridge)
     return _fit(gram.as_kernel(kernel), x, groups, ridge, num_groups=num_groups, pca_components=width)
 
@@ -60,7 +60,9 @@ def _fit(
     pca_components: int,
 ) -> tuple[KernelMap, FitInfo]:
     kernel, x = jax.lax.stop_gradient((kernel, x))
-    found, info = rca.fit(kernel(x, x), groups, num_groups=num_groups, pca_components=pca_components, ridge=ridge)
+    k = kernel(x, x)
+    found, info = rca.fit(k, groups, num_groups=num_groups, pca_components=pca_components, ridge=ridge)
+    info = info._replace(status=kernel_map.status_of(k, info.status))
     return kernel_map.from_linear(kernel, x, found), info
 
 
@@ -75,7 +77,7 @@ def fit_ridge(
     RANK_DEFICIENT, a ridge below the rounding n eps of GG' zeros and NOT_PSD: in float32 take 1e-4 and more.
     Differentiable in the kernel and x.
     """
-    grouping.check(x, groups, num_groups)
+    _, _, groups = grouping.check(x, groups, num_groups)
     checks.positive("ridge", ridge)
     return _fit_ridge(gram.as_kernel(kernel), x, groups, ridge, num_groups=num_groups)
 
@@ -88,13 +90,15 @@ def _fit_ridge(
     lower = psd.cholesky(k)
     definite = psd.is_definite(jnp.diagonal(lower))
     within = scatter.within_factor(lower, groups, num_classes=num_groups)
-    whitener = psd.cholesky(within.T @ within / len(k), ridge=ridge)
+    covariance = within.T @ within / len(k)
+    whitener = psd.cholesky(covariance, ridge=ridge)
     inverse = solve_triangular(lower, jnp.eye(len(k), dtype=k.dtype), lower=True)
     enough = psd.is_definite(jnp.diagonal(whitener))
     coefficients = jnp.where(definite & enough, solve_triangular(whitener, inverse, lower=True).T, 0)
     status = jnp.where(enough, int(Status.OK), int(Status.NOT_PSD))
     status = jnp.where(definite, status, int(Status.RANK_DEFICIENT))
-    info = fitinfo.closed_form(dtype=k.dtype, status=status, jitter=ridge)
+    jitter = ridge * jnp.trace(covariance) / len(k)
+    info = fitinfo.closed_form(dtype=k.dtype, status=kernel_map.status_of(k, status), jitter=jitter)
     return kernel_map.centred_map(kernel, x, k, coefficients), info
 
 
@@ -105,7 +109,7 @@ def fit_metric(
 
     `e`, derivatives and the status for a ridge that is too small as in `fit_ridge`.
     """
-    grouping.check(x, groups, num_groups)
+    _, _, groups = grouping.check(x, groups, num_groups)
     checks.positive("ridge", ridge)
     return _fit_metric(gram.as_kernel(kernel), x, groups, ridge, num_groups=num_groups)
 
@@ -116,15 +120,16 @@ def _fit_metric(
 ) -> tuple[KernelMetric, FitInfo]:
     n = len(x)
     centre = partial(scatter.within_factor, labels=groups, num_classes=num_groups)
-    within = centre(centre(kernel(x, x)).T) / n  # HKH / n
+    k = kernel(x, x)
+    within = centre(centre(k).T) / n  # HKH / n
     epsilon = ridge * jnp.trace(within) / n
     lower = psd.cholesky(within, ridge=ridge)
     half = solve_triangular(lower, jnp.eye(n, dtype=within.dtype), lower=True)
     root = centre(half.T) / jnp.sqrt(jnp.asarray(n, within.dtype))
-    info = fitinfo.closed_form(dtype=within.dtype, jitter=ridge)
     enough = psd.is_definite(jnp.diagonal(lower)) & jnp.isfinite(root).all()
-    status = jnp.where(enough, info.status, int(Status.NOT_PSD))
-    return KernelMetric(kernel=kernel, train=jnp.asarray(x), root=root, epsilon=epsilon), info._replace(status=status)
+    status = kernel_map.status_of(k, jnp.where(enough, int(Status.OK), int(Status.NOT_PSD)))
+    info = fitinfo.closed_form(dtype=within.dtype, status=status, jitter=epsilon)
+    return KernelMetric(kernel=kernel, train=jnp.asarray(x), root=root, epsilon=epsilon), info
 
 
 def squared_distance(metric: KernelMetric, x: jax.Array, y: jax.Array) -> jax.Array:
@@ -136,6 +141,7 @@ def squared_distance(metric: KernelMetric, x: jax.Array, y: jax.Array) -> jax.Ar
 def squared_distance_matrix(metric: KernelMetric, x: jax.Array, y: jax.Array) -> jax.Array:
     """Squared distances `[g, q]` of x `[g, d]` to y `[q, d]`: `(|phi_x - phi_y|^2 - |F'(k_x - k_y)|^2) / e`."""
     checks.shapes(x=(x, "g d"), y=(y, "q d"), train=(metric.train, "n d"))
+    checks.floating(x=x, y=y)
     own_x, own_y = (jax.vmap(lambda row: metric.kernel(row[None, :], row[None, :])[0, 0])(rows) for rows in (x, y))
     plain = own_x[:, None] + own_y[None, :] - 2 * metric.kernel(x, y)
     z_x, z_y = (metric.kernel(rows, metric.train) @ metric.root for rows in (x, y))

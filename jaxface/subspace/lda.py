@@ -5,9 +5,9 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from jaxface.core import checks, fitinfo
+from jaxface.core import checks
 from jaxface.core.fitinfo import FitInfo
-from jaxface.linalg import nullspace, scatter, spectral
+from jaxface.linalg import nullspace, scaling, scatter, spectral
 from jaxface.subspace import pca, rca
 from jaxface.subspace.linear_map import LinearMap
 
@@ -24,16 +24,16 @@ def fit(
     """Fisherfaces of x `[n, d]`: the r directions that maximise `|W'S_b W| / |W'S_w W|` after PCA.
 
     The PCA keeps `pca_components` axes (default min(n - c, d), where S_w just has full rank); r is at most c - 1. The
-    basis whitens the within-class covariance, `W'(S_w / (n - c)) W = I`. `ridge` adds `ridge (tr S_w / p) I` to S_w in
-    the p PCA axes. Without a ridge a singular S_w gives RANK_DEFICIENT. Where class means coincide the last columns are
-    zero. The result has stopped gradients.
+    basis whitens the within-class covariance C, `W'C W = I` with `C = S_w / (n - c)`. `ridge` adds `ridge (tr C / p) I`
+    to C in the p PCA axes. Without a ridge a singular S_w gives RANK_DEFICIENT. Where class means coincide the last
+    columns are zero. The result has stopped gradients. It works in any unit that the type can hold.
     """
     sizes = checks.shapes(x=(x, "n d"), labels=(labels, "n"))
     n, d = sizes["n"], sizes["d"]
     checks.floating(x=x)
     checks.finite(x=x)
     checks.at_least("num_classes", num_classes, 2, "discrimination needs two classes")
-    checks.dense_labels("labels", labels, num_classes)
+    labels = checks.dense_labels("labels", labels, num_classes)
     checks.at_least("number of samples minus num_classes", n - num_classes, 1, "some class needs two samples")
     checks.every_label("labels", labels, num_classes)
     checks.at_least("num_components", num_components, 1)
@@ -55,17 +55,17 @@ def _fit(
     num_components: int,
     pca_components: int,
 ) -> tuple[LinearMap, FitInfo]:
-    ridge = jnp.asarray(ridge, x.dtype)
+    ridge, power = jnp.asarray(ridge, x.dtype), scaling.exponent(x)
+    x = scaling.shifted(x, -power)
     principal = pca.principal_axes(x, num_components=pca_components)
     y = (x - principal.mean[None, :]) @ principal.axes
     within = scatter.within_factor(y, labels, num_classes=num_classes)
     between = scatter.between_factor(y, labels, num_classes=num_classes)
-    whitening, rank = rca.whitening(within, y, x.shape[0] - num_classes, ridge)
-    svd = spectral.thin_svd(between @ whitening)
+    found = rca.whitening(within, y, x.shape[0] - num_classes, ridge)
+    svd = spectral.thin_svd(between @ found.basis)
     # Class means that coincide span fewer directions.
     is_real = svd.values > nullspace.default_rtol(y) * svd.values.max()
     directions = jnp.where(is_real[:, None], svd.right, 0)[:num_components].T
-    basis = principal.axes @ (whitening @ directions)
-    status = rca.diagnosis(basis, rank, pca_components, ridge)
-    info = fitinfo.closed_form(dtype=x.dtype, status=status, rank=rank, jitter=ridge)
-    return LinearMap(mean=principal.mean, basis=basis), info
+    basis = principal.axes @ (found.basis @ directions)
+    status = rca.diagnosis(basis, found.rank, pca_components, ridge)
+    return rca.in_unit(LinearMap(mean=principal.mean, basis=basis), found, status, power, x)

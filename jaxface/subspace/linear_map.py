@@ -20,11 +20,13 @@ class LinearMap:
 
 def transform(linear_map: LinearMap, x: jax.Array) -> jax.Array:
     """`W'(x - mean)`: `[d]` to `[r]`."""
+    checks.floating(x=x)
     return (x - linear_map.mean) @ linear_map.basis
 
 
 def reconstruct(linear_map: LinearMap, z: jax.Array) -> jax.Array:
     """`mean + W z`: `[r]` to `[d]`; the nearest point of the subspace when W is orthonormal."""
+    checks.floating(z=z)
     return linear_map.mean + linear_map.basis @ z
 
 

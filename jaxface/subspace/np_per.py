@@ -27,7 +27,7 @@ from jax.typing import ArrayLike, DTypeLike
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import stack
-from jaxface.linalg import nullspace, products, spectral
+from jaxface.linalg import nullspace, products, scaling, spectral
 from jaxface.subspace import grouping
 from jaxface.subspace.grouping import Contrasts
 from jaxface.subspace.linear_map import LinearMap
@@ -42,7 +42,7 @@ def fit(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[LinearMap,
     nothing within, and their mean counts between. The basis is orthonormal with stopped gradients: derivatives with
     respect to the training data come from `project` or `fit_dual`.
     """
-    n, d = grouping.check(x, groups, num_groups)
+    n, d, groups = grouping.check(x, groups, num_groups)
     _check_null_space(n, d, num_groups)
     return _fit(x, groups, num_groups=num_groups)
 
@@ -50,7 +50,7 @@ def fit(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[LinearMap,
 @partial(jax.jit, static_argnames="num_groups")
 def _fit(x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[LinearMap, FitInfo]:
     x = jax.lax.stop_gradient(x)
-    inner, outer = grouping.contrasts(x, groups, num_groups=num_groups)
+    inner, outer = _contrasts(x, groups, num_groups=num_groups)
     # With d < n - 1 the differences within groups and any m others already span all of the space.
     m = min(num_groups - 1, x.shape[1] - len(inner))
     found = nullspace.qr_complement(inner, outer[:m])
@@ -66,14 +66,17 @@ def fit_dual(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[Linea
     of the rank allows up to about 1e6 in float64, and too little in float32 to be of use with faces. Needs d >= n - 1.
     Differentiable in x.
     """
-    n, d = grouping.check(x, groups, num_groups)
+    n, d, groups = grouping.check(x, groups, num_groups)
     checks.at_least("number of dimensions", d, n - 1, "the dual form needs independent samples; use np_per.fit")
     # A program of its own: in one with the products XLA would compute the differences anew for each of them.
     contrasts = _contrasts(x, groups, num_groups=num_groups)
     return _fit_dual(x, groups, contrasts)
 
 
-_contrasts = jax.jit(grouping.contrasts, static_argnames="num_groups")
+@partial(jax.jit, static_argnames="num_groups")
+def _contrasts(x: jax.Array, groups: jax.Array, *, num_groups: int) -> Contrasts:
+    """Those of x in a unit in which no square leaves the range of the type: a subspace has no unit."""
+    return grouping.contrasts(scaling.shifted(x, -scaling.exponent(x)), groups, num_groups=num_groups)
 
 
 @jax.jit
@@ -138,7 +141,7 @@ def fit_dependent(
 
 
 def _one_dependent(x: np.ndarray, groups: np.ndarray, num_groups: int, rtol: float | None) -> tuple[LinearMap, FitInfo]:
-    n, d = grouping.check(x, groups, num_groups)
+    n, d, groups = grouping.check(x, groups, num_groups)
     _check_null_space(n, d, num_groups)
     rtol = default_rtol(n, x.dtype) if rtol is None else rtol
     checks.between("rtol", rtol, 0.0, 1.0, closed_high=False)
@@ -186,16 +189,19 @@ def project(
     samples of a condition of 1e4 and more lose directions that `fit` finds. Project in float64 then, or give a smaller
     `rtol`.
     """
-    n, d = grouping.check(x, groups, num_groups)
+    n, d, groups = grouping.check(x, groups, num_groups)
     _check_null_space(n, d, num_groups)
+    checks.floating(probes=probes)
     x, groups, probes = jnp.asarray(x), jnp.asarray(groups), jnp.asarray(probes)
     checks.shapes(x=(x, "n d"), probes=(probes, "... d"))
-    inner, outer = grouping.contrasts(x, groups, num_groups=num_groups)
+    inner, outer = _contrasts(x, groups, num_groups=num_groups)
     rtol = n * float(jnp.finfo(x.dtype).eps) if rtol is None else rtol
     checks.between("rtol", rtol, 0.0, 1.0, closed_high=False)
     away = probes - jnp.broadcast_to(x.mean(axis=0), probes.shape)
     beyond = nullspace.project_out(jnp.concatenate([inner, outer]), away, rtol=rtol)
-    return nullspace.project_out(inner, away, rtol=rtol) - beyond
+    inside = nullspace.project_out(inner, away, rtol=rtol) - beyond
+    # A factor with NaN has no singular values to count, and nothing would be projected out.
+    return jnp.where(fitinfo.all_finite(x), inside, jnp.nan)
 
 
 def _check_null_space(n: int, d: int, num_groups: int) -> None:
@@ -209,6 +215,6 @@ def _check_null_space(n: int, d: int, num_groups: int) -> None:
 
 def _reported(x: jax.Array, basis: jax.Array, m: int, is_reliable: jax.Array) -> tuple[LinearMap, FitInfo]:
     """The map and its report; without a reliable rank every column is zero and the rank unknown."""
-    status = jnp.where(is_reliable, int(Status.OK), int(Status.RANK_DEFICIENT))
+    status = fitinfo.or_non_finite(jnp.where(is_reliable, int(Status.OK), int(Status.RANK_DEFICIENT)), x)
     info = fitinfo.closed_form(dtype=basis.dtype, status=status, rank=jnp.where(is_reliable, m, -1))
     return LinearMap(mean=x.mean(axis=0), basis=jnp.where(is_reliable, basis, 0)), info

@@ -10,6 +10,7 @@ With more pixels than images Sigma is singular. Two ways out:
 """
 
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,9 +19,17 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import nullspace, scatter, spectral
+from jaxface.linalg import nullspace, scaling, scatter, spectral
 from jaxface.subspace import grouping, pca
 from jaxface.subspace.linear_map import LinearMap
+
+
+class Whitening(NamedTuple):
+    """A basis that whitens S_w / number."""
+
+    basis: jax.Array  # [p, p]
+    rank: jax.Array  # int32 [], of S_w
+    jitter: jax.Array  # [], what the ridge added to the diagonal of S_w / number
 
 
 def fit(
@@ -37,9 +46,9 @@ def fit(
     one, p is at most n - R, and a singular Sigma gives RANK_DEFICIENT; `info.rank` is its rank. Column j of W reads
     the first j axes only, so without a ridge the first m columns are RCA after PCA to m: one fit gives every m. The
     result has stopped gradients. What a probe has outside the axes is left out of every distance: to all training
-    images it is the same.
+    images it is the same. It works in any unit that the type can hold.
     """
-    n, d = grouping.check(x, groups, num_groups)
+    n, d, groups = grouping.check(x, groups, num_groups)
     width = checked_width(n, d, num_groups, pca_components, ridge)
     return _fit(x, groups, ridge, num_groups=num_groups, pca_components=width)
 
@@ -60,15 +69,25 @@ def checked_width(n: int, d: int, num_groups: int, pca_components: int | None, r
 def _fit(
     x: jax.Array, groups: jax.Array, ridge: jax.Array | float, *, num_groups: int, pca_components: int
 ) -> tuple[LinearMap, FitInfo]:
-    ridge = jnp.asarray(ridge, x.dtype)
+    ridge, power = jnp.asarray(ridge, x.dtype), scaling.exponent(x)
+    x = scaling.shifted(x, -power)
     principal = pca.principal_axes(x, num_components=pca_components)
     y = (x - principal.mean[None, :]) @ principal.axes
-    whitener, rank = whitening(scatter.within_factor(y, groups, num_classes=num_groups), y, len(x), ridge)
-    basis = principal.axes @ spectral.fix_signs(_upper_triangular(whitener))
+    found = whitening(scatter.within_factor(y, groups, num_classes=num_groups), y, len(x), ridge)
+    basis = principal.axes @ spectral.fix_signs(_upper_triangular(found.basis))
     status = jnp.where(grouping.is_complete(groups, num_groups=num_groups), int(Status.OK), int(Status.RANK_DEFICIENT))
-    status = fitinfo.worst(status, diagnosis(basis, rank, pca_components, ridge))
-    info = fitinfo.closed_form(dtype=x.dtype, status=status, rank=rank, jitter=ridge)
-    return LinearMap(mean=principal.mean, basis=basis), info
+    status = fitinfo.worst(status, diagnosis(basis, found.rank, pca_components, ridge))
+    return in_unit(LinearMap(mean=principal.mean, basis=basis), found, status, power, x)
+
+
+def in_unit(
+    fitted: LinearMap, found: Whitening, status: jax.Array, power: jax.Array, x: jax.Array
+) -> tuple[LinearMap, FitInfo]:
+    """A whitening map of samples x that were divided by `2^power`, and its report, in the unit of the samples."""
+    fitted = LinearMap(mean=scaling.shifted(fitted.mean, power), basis=scaling.shifted(fitted.basis, -power))
+    jitter = scaling.shifted(found.jitter, 2 * power)
+    status = fitinfo.or_non_finite(status, (x, fitted))
+    return fitted, fitinfo.closed_form(dtype=x.dtype, status=status, rank=found.rank, jitter=jitter)
 
 
 def diagnosis(basis: jax.Array, rank: jax.Array, width: int, ridge: jax.Array) -> jax.Array:
@@ -78,10 +97,8 @@ def diagnosis(basis: jax.Array, rank: jax.Array, width: int, ridge: jax.Array) -
     return jnp.where(fitinfo.all_finite(basis), status, int(Status.NON_FINITE)).astype(jnp.int32)
 
 
-def whitening(
-    within: jax.Array, y: jax.Array, number: ArrayLike, ridge: jax.Array | float
-) -> tuple[jax.Array, jax.Array]:
-    """`V diag(s^2 + ridge mean(s^2))^(-1/2)` `[p, p]` of the factor `U s V'` of `S_w / number`, and its rank.
+def whitening(within: jax.Array, y: jax.Array, number: ArrayLike, ridge: jax.Array | float) -> Whitening:
+    """`V diag(s^2 + ridge mean(s^2))^(-1/2)` of the factor `U s V'` of `S_w / number`, its rank and what was added.
 
     `within` is the factor `[n, p]` of S_w of the samples y `[n, p]`, whose rounding is that of y. Directions that are
     no larger have size zero; without a ridge they are dropped: their columns are zero.
@@ -92,10 +109,11 @@ def whitening(
     largest = jnp.maximum(svd.values.max(), jnp.sqrt((y**2).sum(axis=0).max()))
     rank = (svd.values > nullspace.default_rtol(within) * largest).sum().astype(jnp.int32)
     squared = jnp.where(jnp.arange(p) < rank, svd.values**2, 0) / jnp.asarray(number, y.dtype)
-    powers = squared + ridge * squared.sum() / p
+    jitter = ridge * squared.sum() / p
+    powers = squared + jitter
     usable = (jnp.arange(p) < rank) | ((jnp.asarray(ridge) > 0) & (powers > 0))
     scale = jnp.where(usable, jnp.where(usable, powers, 1) ** -0.5, 0)
-    return svd.right.T * scale[None, :], rank
+    return Whitening(svd.right.T * scale[None, :], rank, jitter)
 
 
 def _upper_triangular(whitener: jax.Array) -> jax.Array:
@@ -105,7 +123,7 @@ def _upper_triangular(whitener: jax.Array) -> jax.Array:
 
 def effective_rank(x: ArrayLike, groups: ArrayLike, *, num_groups: int, threshold: float) -> int:
     """How many eigenvalues of S_g exceed `threshold` times the largest: a rule for `pca_components`; on the host."""
-    grouping.check(x, groups, num_groups)
+    _, _, groups = grouping.check(x, groups, num_groups)
     checks.between("threshold", threshold, 0.0, 1.0, closed_high=False)
     x, groups = np.asarray(x, np.float64), np.asarray(groups)
     means = np.stack([x[groups == group].mean(axis=0) for group in range(num_groups)])

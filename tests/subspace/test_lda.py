@@ -41,7 +41,9 @@ def test_equals_the_dense_generalised_eigenproblem(pca_components, ridge, rng):
     assert largest_angle(orthonormal(found.basis), orthonormal(expected)) < 1e-8
     assert_close(found.basis @ found.basis.T, expected @ expected.T, factor=1e4)  # the metric, not just the span
     assert int(info.status) == Status.OK
-    assert_close(info.jitter, ridge)
+    y = x @ np.linalg.svd(x - x.mean(axis=0), full_matrices=False)[2][:width].T
+    within = sum(((y[labels == c] - y[labels == c].mean(axis=0)) ** 2).sum() for c in range(4)) / (len(x) - 4)
+    assert_close(info.jitter, ridge * within / width)
 
 
 def test_singular_within_scatter_is_a_status_with_a_remedy(rng):
