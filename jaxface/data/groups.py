@@ -10,7 +10,7 @@ Two groups may hold the same person. Rows in no group have -1; algorithms take o
 with `dense` or `kept_rows` before fitting.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -152,6 +152,9 @@ def track_groups(
 
 def _present(labels: Any) -> tuple[np.ndarray, np.ndarray]:
     """The labels that are neither -1 nor None, as an integer or string array, and their rows."""
+    is_array, is_unordered = hasattr(labels, "__array__"), isinstance(labels, str | bytes | Mapping | Set)
+    if not is_array and (is_unordered or not isinstance(labels, Collection)):
+        raise ValueError(f"labels must be a list or an array, one label a row; got {checks.describe(labels)}.")
     # A list is read as objects: NumPy would turn [1, 'a'] into two strings without a word.
     values = np.asarray(labels) if hasattr(labels, "__array__") else np.fromiter(labels, object)
     if values.ndim != 1:

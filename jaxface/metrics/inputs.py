@@ -89,13 +89,17 @@ def shared_ids(first: npt.ArrayLike, second: npt.ArrayLike, *, names: tuple[str,
 
 
 def score_matrix(
-    scores: npt.ArrayLike, gallery_ids: npt.ArrayLike, probe_ids: npt.ArrayLike
+    scores: npt.ArrayLike, gallery_ids: npt.ArrayLike, probe_ids: npt.ArrayLike, *, probes: str = "probe"
 ) -> tuple[npt.NDArray[Any], Index, Index]:
-    """Scores `[g, q]` (dtype kept: ranks need no arithmetic) with gallery and probe ids as shared integers."""
-    sizes = checks.shapes(scores=(scores, "g q"), gallery_ids=(gallery_ids, "g"), probe_ids=(probe_ids, "q"))
+    """Scores `[g, q]` (dtype kept: ranks need no arithmetic) with gallery and probe ids as shared integers.
+
+    probes: what messages call a column.
+    """
+    name = f"{probes}_ids"
+    sizes = checks.shapes(scores=(scores, "g q"), gallery_ids=(gallery_ids, "g"), **{name: (probe_ids, "q")})
     checks.at_least("the number of gallery rows", sizes["g"], 1)
-    checks.at_least("the number of probe columns", sizes["q"], 1)
+    checks.at_least(f"the number of {probes} columns", sizes["q"], 1)
     values = checks.real("scores", scores)
     not_nan(scores=values)
-    gallery, probes, _ = shared_ids(gallery_ids, probe_ids, names=("gallery_ids", "probe_ids"))
-    return values, gallery, probes
+    gallery, columns, _ = shared_ids(gallery_ids, probe_ids, names=("gallery_ids", name))
+    return values, gallery, columns

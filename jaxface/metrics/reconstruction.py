@@ -85,6 +85,7 @@ def cosine_distance_matrix(gallery: npt.ArrayLike, probes: npt.ArrayLike) -> Arr
 def _directions(name: str, x: npt.ArrayLike) -> Array:
     """Unit vectors `[..., d]`, zero for zero; scaled by the largest entry first, so squares cannot overflow."""
     vectors = inputs.numbers(name, x)
+    checks.shapes(**{name: (vectors, "... d")})
     checks.finite(**{name: vectors})
     largest = np.max(np.abs(vectors), axis=-1, keepdims=True, initial=0.0)
     scaled = vectors / np.where(largest > 0.0, largest, 1.0)

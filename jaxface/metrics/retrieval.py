@@ -99,7 +99,7 @@ def _lists(
     scores: npt.ArrayLike, gallery_ids: npt.ArrayLike, query_ids: npt.ArrayLike, same_set: bool
 ) -> tuple[npt.NDArray[Any], Mask]:
     """Scores `[q, n]` by query and which of them are of the query's person; a query leaves its own list."""
-    matrix, gallery, queries = inputs.score_matrix(scores, gallery_ids, query_ids)
+    matrix, gallery, queries = inputs.score_matrix(scores, gallery_ids, query_ids, probes="query")
     correct = queries[:, None] == gallery
     if not same_set:
         return matrix.T, correct

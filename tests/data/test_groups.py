@@ -217,6 +217,12 @@ def test_nan_among_positions_or_frames_is_refused(rng):
         groups.track_groups(positions, tracks, threshold=1.0)
 
 
+@pytest.mark.parametrize("labels", [None, 3, "anna", b"anna", {"a": 1}, {"a", "b"}, (x for x in "ab")])
+def test_labels_that_are_no_list(labels):
+    with pytest.raises(ValueError, match="labels must be a list or an array, one label a row; got"):
+        groups.dense(labels)
+
+
 def test_labels_of_a_device_and_labels_that_are_too_large():
     rows, ids, names = groups.dense(jnp.array([3, -1, 7]))
     assert (rows.tolist(), ids.tolist(), names) == ([0, 2], [0, 1], (3, 7))

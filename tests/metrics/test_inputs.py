@@ -90,3 +90,12 @@ def test_subjects_and_folds_that_are_nan(rng):
     ):
         with pytest.raises(ValueError, match=f"{name} must not be NaN"):
             call()
+
+
+def test_messages_call_arguments_by_their_names():
+    with pytest.raises(ValueError, match=r"query_ids must have shape \[q\]"):
+        metrics.mean_average_precision(np.eye(2), [0, 1], "x")
+    with pytest.raises(ValueError, match=r"probe_ids must have shape \[q\]"):
+        metrics.cmc(np.eye(2), [0, 1], "x")
+    with pytest.raises(ValueError, match=r"y must have shape \[..., d\]; got shape \(\)"):
+        metrics.cosine_distance([1.0, 2.0], 3.0)
