@@ -5,8 +5,10 @@ integers, and those of `core.pytree.unbounded()` may hold infinities. A method `
 that the equations do not allow.
 """
 
+import collections.abc
 import dataclasses
 import math
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -92,19 +94,20 @@ class _Builder:
         return array
 
     def _tuple(self, items: Any, hint: Any, path: str, meaning: Mapping[str, Any]) -> tuple[Any, ...]:
-        hints = next((typing.get_args(m) for m in _members(hint) if typing.get_origin(m) is tuple), ())
-        _expect(bool(hints) and isinstance(items, list), path, "a tuple", hint)
+        kind = next((member for member in _members(hint) if _is_tuple(member)), None)
+        _expect(kind is not None and isinstance(items, list), path, "a tuple", hint)
+        hints = typing.get_args(kind) or tuple(typing.get_type_hints(kind).values())
         if len(hints) == 2 and hints[1] is Ellipsis:
             hints = (hints[0],) * len(items)
         if len(items) != len(hints):
             raise ValueError(f"{_part(path)} is a tuple of {len(items)}; expected {len(hints)}.")
         pairs = enumerate(zip(items, hints, strict=True))
-        return tuple(self.build(item, each, f"{path}.{i}", meaning) for i, (item, each) in pairs)
+        parts = tuple(self.build(item, each, f"{path}.{i}", meaning) for i, (item, each) in pairs)
+        return parts if typing.get_origin(kind) is tuple else typing.cast(Any, kind)(*parts)
 
     def _model(self, structure: Mapping[str, Any], hint: Any, path: str) -> Any:
         name, fields, static = (structure.get(key) for key in ("class", "fields", "static"))
-        classes: list[Any] = [member for member in _members(hint) if dataclasses.is_dataclass(member)]
-        matching = [each for each in classes if class_name(each) == name]
+        matching = [cls for member in _members(hint) for cls in _classes(member, name) if class_name(cls) == name]
         _expect(bool(matching), path, f"a {name!s:.80}", hint)
         if not isinstance(fields, dict) or not isinstance(static, dict):
             raise ValueError(f"{_part(path)} has no fields, or they are no objects.")
@@ -182,8 +185,30 @@ def _members(hint: Any) -> tuple[Any, ...]:
     return tuple(m for arg in typing.get_args(hint) for m in _members(arg)) if is_union else (hint,)
 
 
+def _classes(hint: Any, name: Any) -> list[Any]:
+    """The classes that a member of an annotation allows: itself, or, for a function such as a kernel, a class of ours.
+
+    That class is found by its name among the modules that are imported; nothing is imported for a file.
+    """
+    if not _is_function(hint) or not isinstance(name, str) or not name.startswith("jaxface."):
+        return [hint] if dataclasses.is_dataclass(hint) else []
+    module, _, attribute = name.rpartition(".")
+    found = getattr(sys.modules.get(module), attribute, None)
+    is_ours = isinstance(found, type) and dataclasses.is_dataclass(found)
+    return [found] if is_ours and any("__call__" in vars(base) for base in found.__mro__) else []
+
+
+def _is_function(hint: Any) -> bool:
+    return typing.get_origin(hint) is collections.abc.Callable
+
+
+def _is_tuple(hint: Any) -> bool:
+    """Whether a tuple is meant, or a NamedTuple."""
+    return typing.get_origin(hint) is tuple or (isinstance(hint, type) and issubclass(hint, tuple))
+
+
 def _is_array(hint: Any) -> bool:
-    return hint is not types.NoneType and not dataclasses.is_dataclass(hint) and typing.get_origin(hint) is not tuple
+    return not (hint is types.NoneType or dataclasses.is_dataclass(hint) or _is_tuple(hint) or _is_function(hint))
 
 
 def _expect(condition: bool, path: str, found: str, hint: Any) -> None:

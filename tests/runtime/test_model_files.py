@@ -12,9 +12,11 @@ import safetensors.numpy
 
 from jaxface.core.pytree import params, static, unbounded, whole
 from jaxface.joint_bayes import JointBayes, ScoringBasis
+from jaxface.linalg.gram import Gaussian, Kernel
 from jaxface.mixtures import GMM, PCCAMixture
 from jaxface.runtime import params_io
 from jaxface.runtime.params_io import ModelFileError
+from jaxface.sparse.network_hallucination import Weights
 from jaxface.subspace import LinearMap
 
 
@@ -249,6 +251,42 @@ def test_classes_say_which_models_have_no_density(tmp_path, model, message):
         return
     with pytest.raises(ModelFileError, match=rf"the model is not valid: {message}"):
         params_io.load(file, type(model))
+
+
+@params
+class Nested:
+    """A function and named parts."""
+
+    kernel: Kernel
+    weights: Weights
+
+
+def nested():
+    weights = Weights(*(jnp.full(2, float(k)) for k in range(len(Weights._fields))))
+    return Nested(kernel=Gaussian(bandwidth=jnp.asarray(2.0)), weights=weights)
+
+
+def test_kernels_and_named_tuples_come_back(tmp_path):
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(params_io.to_bytes(nested()))
+    loaded = params_io.load(file, Nested)
+    assert jax.tree.structure(loaded) == jax.tree.structure(nested())
+    assert loaded.kernel(jnp.zeros((1, 2)), jnp.zeros((1, 2))) == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["os.system", "jaxface.joint_bayes.model.JointBayes", "jaxface.absent.Kernel", "jaxface.linalg.gram.gaussian"],
+)
+def test_a_function_is_nothing_but_a_class_of_the_library(tmp_path, name):
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(params_io.to_bytes(nested()))
+    header, tensors = params_io._read(file)
+    header["structure"]["fields"]["kernel"]["class"] = name
+    header["digest"] = params_io._digest(header, tensors)
+    file.write_bytes(safetensors.numpy.save(tensors, metadata={"jaxface": json.dumps(header)}))
+    with pytest.raises(ModelFileError, match=rf"field 'kernel' is a {name}; expected"):
+        params_io.load(file, Nested)
 
 
 def test_float64_that_a_float32_process_cannot_hold_is_refused(tmp_path):
