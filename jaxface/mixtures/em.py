@@ -9,6 +9,7 @@ which is (35), (36) for any mu and W; diagonal noise takes the diagonal of it. T
 old W, then W. Both are monotone and have the same fixed points. W = 0 is one of them: never start there.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -19,13 +20,13 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo, loops
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import spectral
+from jaxface.linalg import scaling, spectral
 from jaxface.linalg.psd import symmetrize
 from jaxface.mixtures import stats
 from jaxface.mixtures.cholesky import inverse, inverse_factor
 from jaxface.mixtures.pcca import PCCAMixture
 from jaxface.mixtures.stats import Moments, Rows, ViewMoments, safe
-from jaxface.mixtures.views import Mixture, View, is_full, varies
+from jaxface.mixtures.views import Mixture, View, diagonal, in_units, is_full, typical_variance, varies
 
 M = TypeVar("M", bound=Mixture)
 # From the old views and the moments to views with new means and loadings; the noise is left as it is.
@@ -38,9 +39,9 @@ _RESOLUTION = 16
 
 
 class Repairs(NamedTuple):
-    """What it took to keep a model a model."""
+    """What an M-step did so that the model stays valid."""
 
-    jitter: jax.Array  # [], the largest floor that a variance needed; 0 when none
+    jitter: jax.Array  # [v], the largest floor that a variance of each view needed; 0 when none
     num_empty: jax.Array  # int32 [], components re-seeded
 
 
@@ -102,10 +103,10 @@ def m_step(model: M, moments: Moments, *, regression: Regression = joint, floor:
         mean, loadings, noise = (leaf[donors.source] for leaf in (view.mean, view.loadings, noise))
         noise, jitter = _floored(noise, _least(moments, sums, floor)[donors.source])
         # One deviation in all dimensions together: a copy that is farther away would find no samples.
-        apart = jnp.sqrt(_diagonal(noise) / width) * donors.steps[:, None]
+        apart = jnp.sqrt(diagonal(noise) / width) * donors.steps[:, None]
         repaired.append(View(mean + apart, loadings, noise))
         jitters.append(jitter)
-    return model.with_views(donors.log_weights, tuple(repaired)), Repairs(jnp.stack(jitters).max(), donors.num_empty)
+    return model.with_views(donors.log_weights, tuple(repaired)), Repairs(jnp.stack(jitters), donors.num_empty)
 
 
 def update(model: M, rows: Rows, *, regression: Regression, floor: float) -> tuple[M, jax.Array, Repairs]:
@@ -133,7 +134,8 @@ def fit(
     dimension over all pairs (full noise: of any direction, in these units); float32 may need more, to resolve a
     component of few pairs. Where the last step needed it, it is the jitter and the status is RANK_DEFICIENT: the
     likelihood has no maximum. A component without pairs takes a part of the heaviest one and counts as replaced; where
-    the last step had one the status is EMPTY_COMPONENT.
+    the last step had one the status is EMPTY_COMPONENT. Where a variance leaves the range of its type, as that of
+    float32 data near 1e20 or 1e-20 does, the status is NON_FINITE.
     """
     checks.positive("floor", floor)
     rows = stats.split(init, (x, y), weights, block_size)
@@ -147,27 +149,63 @@ def fit_rows(
     """`fit` of samples in blocks, for any mixture; data and start meet in the wider type."""
     dtype = jnp.result_type(rows.values, *jax.tree.leaves(init))
     rows, init = jax.tree.map(lambda leaf: leaf.astype(dtype), (rows, init))
+    powers = _powers(rows, init)
+    rows = rows._replace(values=scaling.shifted(rows.values, -_by_dimension(init, powers)[None, None, :]))
+    init = _in_units(init, powers)
     none = jnp.zeros((), jnp.int32)
 
     def step(state: tuple[M, Repairs, jax.Array]) -> tuple[tuple[M, Repairs, jax.Array], jax.Array]:
         model, log_likelihood, repairs = update(state[0], rows, regression=regression, floor=floor)
         return (model, repairs, state[2] + repairs.num_empty), log_likelihood
 
-    start = (init, Repairs(jnp.zeros((), dtype), none), none)
+    start = (init, Repairs(jnp.zeros(len(init.views), dtype), none), none)
     (model, last, replaced), trace = loops.iterate(step, start, num_iters=num_iters, tol=tol)
-    found = jnp.where(last.jitter > 0, int(Status.RANK_DEFICIENT), int(Status.OK))
+    log_units = math.log(2) * _by_dimension(init, powers).sum().astype(dtype)
+    model, jitter = _in_units(model, -powers), scaling.shifted(last.jitter, 2 * powers).max()
+    found = jnp.where((last.jitter > 0).any(), int(Status.RANK_DEFICIENT), int(Status.OK))
     found = jnp.where(last.num_empty > 0, int(Status.EMPTY_COMPONENT), found)
-    # What is not finite has no other cause that could be told.
-    is_finite = fitinfo.all_finite(model) & (trace.status != int(Status.NON_FINITE))
+    # NON_FINITE outranks the rest: with NaN, or variances that are out of range, the other statuses mean nothing.
+    is_finite = is_in_range(model) & (trace.status != int(Status.NON_FINITE))
     info = FitInfo(
         status=jnp.where(is_finite, fitinfo.worst(trace.status, found), int(Status.NON_FINITE)),
         num_iters=trace.num_iters,
-        objective=trace.objective,
+        objective=trace.objective - rows.weights.sum() * log_units,
         rank=jnp.asarray(-1, jnp.int32),
-        jitter=last.jitter,
+        jitter=jitter,
         num_replaced=replaced,
     )
     return model, info
+
+
+def is_in_range(model: Mixture) -> jax.Array:
+    """Whether all parameters are finite and no variance has vanished in the rounding of its type."""
+    least = [diagonal(view.noise).min(initial=jnp.inf) for view in model.views]
+    tiny = float(jnp.finfo(least[0].dtype).tiny)
+    return fitinfo.all_finite(model.views) & (jnp.stack(least) >= tiny).all() & ~jnp.isnan(model.log_weights).any()
+
+
+def _powers(rows: Rows, init: Mixture) -> jax.Array:
+    """A power of two int32 `[v]` for each view that brings its samples to ordinary size; 0 where they have it."""
+    found, start = [], 0
+    for view in init.views:
+        part = rows.values[:, :, start : (start := start + view.mean.shape[1])]
+        center = jax.nn.softmax(init.log_weights) @ view.mean
+        # A constant view deviates from its mean by rounding, which is no size.
+        least = 64 * float(jnp.finfo(part.dtype).eps) * part
+        found.append(scaling.exponent(part - center[None, None, :], least))
+    return jnp.stack(found)
+
+
+def _by_dimension(model: Mixture, powers: jax.Array) -> jax.Array:
+    """The powers of the views `[v]` for all of their dimensions `[n]`."""
+    widths = [view.mean.shape[1] for view in model.views]
+    return jnp.concatenate([jnp.full(width, power) for width, power in zip(widths, powers, strict=True)])
+
+
+def _in_units(model: M, powers: jax.Array) -> M:
+    """The model with view v in units of `2^powers[v]`."""
+    views = tuple(in_units(view, power) for view, power in zip(model.views, powers, strict=True))
+    return model.with_views(model.log_weights, views)
 
 
 def _donors(weight: jax.Array) -> Donors:
@@ -188,18 +226,17 @@ def _least(moments: Moments, sums: ViewMoments, floor: float) -> jax.Array:
 
     An E-step takes distances from the mean of all samples. Those of a component's own stay in the range of the dtype
     with noise of `n _RESOLUTION eps` times its squares about there: float32 needs it where a component has few samples.
-    Where a dimension is constant, the mean variance of the view stands for its own.
+    Where a dimension is constant, the mean variance of the view stands for its own, and in a constant view its square.
     """
     number = safe(moments.weight.sum())
     share = moments.weight / number
     center = share @ sums.about
     about = sums.about - center[None, :]
-    second = _diagonal(sums.second) + (2 * sums.first + moments.weight[:, None] * about) * about
+    second = diagonal(sums.second) + (2 * sums.first + moments.weight[:, None] * about) * about
     mean = share @ about + sums.first.sum(axis=0) / number
     variance = second.sum(axis=0) / number - mean**2
-    average = jnp.where(variance.mean() > 0, variance.mean(), 1)
     squares = _RESOLUTION * float(jnp.finfo(variance.dtype).eps) * _over(second, moments.weight)
-    variance = jnp.where(varies(variance, center), variance, average)
+    variance = jnp.where(varies(variance, center), variance, typical_variance(variance, center))
     return jnp.maximum(floor * variance[None, :], variance.shape[0] * squares)
 
 
@@ -239,11 +276,6 @@ def _precision(second: jax.Array) -> jax.Array:
     # It fades as the lowest pivot grows to twice `least`: a ridge must not come and go from step to step.
     ridge = jnp.where(jnp.isnan(lowest), least, jnp.clip(2 * least - lowest, 0, least))  # NaN: no factor at all
     return inverse(second + ridge[:, None, None] * jnp.eye(d, dtype=second.dtype)[None])
-
-
-def _diagonal(noise: jax.Array) -> jax.Array:
-    """Variances `[k, n]`."""
-    return jnp.diagonal(noise, axis1=1, axis2=2) if is_full(noise) else noise
 
 
 def _over(sums: jax.Array, weight: jax.Array) -> jax.Array:

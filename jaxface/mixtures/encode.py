@@ -22,10 +22,11 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
+from jaxface.linalg import scaling
 from jaxface.mixtures import em, normalize, stats
 from jaxface.mixtures.cholesky import inverse
 from jaxface.mixtures.normalize import Blocks
-from jaxface.mixtures.views import Mixture, View, checked, is_full
+from jaxface.mixtures.views import Mixture, View, checked, is_full, noise_powers
 
 
 class Scores(NamedTuple):
@@ -51,31 +52,36 @@ Normalization = Callable[[Blocks], jax.Array]
 def closed_form(model: Mixture, *views: ArrayLike, weights: ArrayLike | None = None) -> Scores:
     """Scores of one set, `[s, n]` a view, from one E-step; `weights` `[s]` are 0 where a set is padded."""
     number = _number(model, views, weights)
-    moments, _ = stats.e_step(model, *views, weights=weights)
+    moments, _ = stats.collect(model.log_weights, model.views, stats.split(model, views, weights, with_nan=True))
     means, noises = [], []
     for view, sums in zip(model.views, moments.views, strict=True):
         private = sums.first - jnp.einsum("knd,kd->kn", view.loadings, moments.latent)
         left = em.residual(view, moments, sums)
+        powers = noise_powers(view.noise)[None, :]
         if is_full(view.noise):
             precision = inverse(view.noise)
             means.append(-2 * jnp.einsum("knm,km->kn", precision, private) / number)
             noises.append(precision @ (moments.weight[:, None, None] * view.noise - left) @ precision / number)
         else:
             means.append(-2 * private / (number * view.noise))
-            noises.append((moments.weight[:, None] * view.noise - left) / (number * view.noise**2))
+            # Psi^2 of very small or large noise is out of range, and not in units near it.
+            noise, left = (scaling.shifted(sums, -2 * powers) for sums in (view.noise, left))
+            over = (moments.weight[:, None] * noise - left) / (number * noise**2)
+            noises.append(scaling.shifted(over, -2 * powers))
     return Scores(moments.latent / number, tuple(means), tuple(noises))
 
 
 def autodiff(model: Mixture, *views: ArrayLike, weights: ArrayLike | None = None) -> Scores:
     """The same scores as derivatives of the log-likelihood."""
     number = _number(model, views, weights)
+    rows = stats.split(model, views, weights, with_nan=True)
 
     def log_likelihood(prior_mean: jax.Array, means: Blocks, noises: Blocks) -> jax.Array:
         moved = tuple(
             View(mean + jnp.einsum("knd,kd->kn", view.loadings, prior_mean), view.loadings, noise)
             for view, mean, noise in zip(model.views, means, noises, strict=True)
         )
-        return stats.log_likelihood(model.with_views(model.log_weights, moved), *views, weights=weights)
+        return stats.log_likelihood_of_rows(model.log_weights, moved, rows)
 
     k, _, d = model.views[0].loadings.shape
     means, noises = (tuple(getattr(view, name) for view in model.views) for name in ("mean", "noise"))
@@ -163,7 +169,8 @@ def encode_batch(
 ) -> Code:
     """`encoder` of every image: descriptors `[i, s, n]` a view to vectors `[i, f]`, `block_size` images at a time.
 
-    Ragged sets are padded, with `weights` `[i, s]` 0 there: `pad_sets`. With a scoring for the encoder, `closed_form`
+    Ragged sets are padded, with `weights` `[i, s]` 0 there: `pad_sets`. The vector of an image that holds NaN where its
+    weight is above 0 is NaN. With a scoring for the encoder, `closed_form`
     or `whitened`, the result is `Scores` of every image, from which all the vectors follow. Name an encoder of your own
     at module level: it is a static argument.
     """
@@ -179,7 +186,6 @@ def encode_batch(
             raise ValueError(
                 f"every image must have a descriptor; {empty.size} have none, the first is image {empty[0]}."
             )
-    stats.finite_where_counted(given, weights)
     return _encode_batch(model, tuple(given), weights, encoder=encoder, block_size=block_size)
 
 

@@ -15,7 +15,7 @@ from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params, unbounded
 from jaxface.mixtures import em, initialize, stats
 from jaxface.mixtures.validity import check_weights
-from jaxface.mixtures.views import View
+from jaxface.mixtures.views import View, typical_variance
 
 
 @params
@@ -59,10 +59,9 @@ def init(key: jax.Array, x: ArrayLike, *, num_components: int, ridge: float = 1e
 def _init(key: jax.Array, x: jax.Array, ridge: jax.Array | float, *, num_components: int, num_iters: int) -> GMM:
     x = jax.lax.stop_gradient(x)
     clusters = initialize.cluster(key, x, num_components=num_components, num_iters=num_iters)
-    overall = x.var(axis=0)
+    overall, mean = x.var(axis=0), x.mean(axis=0)
     within = jax.ops.segment_sum((x - clusters.mean[clusters.labels]) ** 2, clusters.labels, num_components)
-    scale = jnp.where(overall.mean() > 0, overall.mean(), 1)
-    variance = (within + overall[None, :]) / (clusters.size + 1)[:, None] + ridge * scale
+    variance = (within + overall[None, :]) / (clusters.size + 1)[:, None] + ridge * typical_variance(overall, mean)
     return GMM(log_weights=clusters.log_weights, mean=clusters.mean, variance=variance)
 
 

@@ -14,7 +14,7 @@ from jax.typing import ArrayLike
 from jaxface.cluster import kmeans
 from jaxface.core import checks
 from jaxface.mixtures.pcca import PCCAMixture, check_pairs, from_covariance, of_views
-from jaxface.mixtures.views import View
+from jaxface.mixtures.views import View, typical_variance, varies
 
 
 class Clusters(NamedTuple):
@@ -73,8 +73,13 @@ def _init(
     clusters = cluster(key, v, num_components=num_components, num_iters=num_iters)
     centred, within = v - v.mean(axis=0)[None, :], v - clusters.mean[clusters.labels]
     overall = centred.T @ centred / v.shape[0]
-    variances = jnp.diagonal(overall)
-    scale = jnp.concatenate([jnp.full(part.shape, part.mean()) for part in (variances[:n], variances[n:])])
+    variances, mean = jnp.diagonal(overall), v.mean(axis=0)
+    scale = jnp.concatenate(
+        [
+            jnp.full(part[0].shape, typical_variance(*part))
+            for part in ((variances[:n], mean[:n]), (variances[n:], mean[n:]))
+        ]
+    )
 
     def of_component(k: jax.Array) -> tuple[View, ...]:
         members = jnp.where((clusters.labels == k)[:, None], within, 0)
@@ -88,7 +93,7 @@ def _init(
 def cluster(key: jax.Array, v: jax.Array, *, num_components: int, num_iters: int) -> Clusters:
     """k-means from k-means++ on v `[s, n]` with every dimension at unit variance; a constant one does not count."""
     mean, deviation = v.mean(axis=0), v.std(axis=0)
-    scale = jnp.where(deviation > 0, deviation, 1)
+    scale = jnp.where(varies(deviation**2, mean), deviation, 1)
     standard = (v - mean[None, :]) / scale[None, :]
     start = kmeans.init_plus_plus(key, standard, num_clusters=num_components)
     found, _ = kmeans.fit(standard, start, num_iters=num_iters)

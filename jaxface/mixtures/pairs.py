@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import checks
+from jaxface.linalg import scaling
 from jaxface.mixtures.pcca import PCCAMixture
 from jaxface.mixtures.views import View, checked, distance, log_density, project, solve
 
@@ -28,9 +28,11 @@ def llr(model: PCCAMixture, x: ArrayLike, y: ArrayLike) -> jax.Array:
 
 
 def llr_matrix(model: PCCAMixture, x: ArrayLike, y: ArrayLike) -> jax.Array:
-    """`llr` of every x `[a, n]` with every y `[b, m]`, `[a, b]`; components one after the other, for memory."""
+    """`llr` of every x `[a, n]` with every y `[b, m]`, `[a, b]`; components one after the other, for memory.
+
+    A vector with NaN has no ratio with any other: its row or column is NaN.
+    """
     checked(model, (x, y), ("a", "b"))
-    checks.finite(x=x, y=y)
     return _llr_matrix(model, jnp.asarray(x), jnp.asarray(y))
 
 
@@ -38,7 +40,10 @@ def llr_matrix(model: PCCAMixture, x: ArrayLike, y: ArrayLike) -> jax.Array:
 def _llr_matrix(model: PCCAMixture, x: jax.Array, y: jax.Array) -> jax.Array:
     forms = solve(model.log_weights, model.views)
     n = model.mean_x.shape[1]
-    r_x, r_y = x - forms.origin[None, :n], y - forms.origin[None, n:]
+    r_x, r_y = (
+        scaling.shifted(v - forms.origin[None, part], -forms.powers[None, part])
+        for v, part in ((x, slice(None, n)), (y, slice(n, None)))
+    )
     u_x, u_y = jnp.tensordot(r_x, forms.gain[:n], 1), jnp.tensordot(r_y, forms.gain[n:-1], 1) + forms.gain[-1:]
     own_x, own_y = (
         (u * u).sum(axis=1) - jax.vmap(distance, in_axes=(None, 0))(whitening, r)

@@ -16,9 +16,20 @@ from jax.typing import ArrayLike
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params, unbounded
-from jaxface.linalg import psd, spectral
+from jaxface.linalg import psd, scaling, spectral
 from jaxface.mixtures.validity import check_noise, check_weights
-from jaxface.mixtures.views import View, is_full, latent_cov, latent_mean, present, project, solve, varies
+from jaxface.mixtures.views import (
+    View,
+    in_units,
+    is_full,
+    latent_cov,
+    latent_mean,
+    present,
+    project,
+    solve,
+    typical_variance,
+    varies,
+)
 
 
 @params
@@ -88,7 +99,7 @@ class Solution(NamedTuple):
     """One component in closed form."""
 
     views: tuple[View, View]  # means [n], loadings [n, d], noise [n, n]: without the axis k
-    jitter: jax.Array  # [], the largest variance that was added
+    jitter: jax.Array  # [2], the largest variance that was added to each view
     is_singular: jax.Array  # bool [], whether more was added than asked for
 
 
@@ -145,16 +156,21 @@ def closed_form(x: ArrayLike, y: ArrayLike, *, latent_dim: int, ridge: float = 0
 def _closed_form(
     x: jax.Array, y: jax.Array, ridge: jax.Array | float, *, latent_dim: int
 ) -> tuple[PCCAMixture, FitInfo]:
-    v = jnp.concatenate([x, y], axis=1)
+    powers = jnp.stack([scaling.exponent(x), scaling.exponent(y)])
+    v = jnp.concatenate([scaling.shifted(x, -powers[0]), scaling.shifted(y, -powers[1])], axis=1)
     mean = v.mean(axis=0)
     centred = v - mean[None, :]
     found = from_covariance(
         mean, centred.T @ centred / v.shape[0], dim_x=x.shape[1], latent_dim=latent_dim, ridge=ridge
     )
-    model = of_views(jnp.zeros(1, v.dtype), jax.tree.map(lambda leaf: leaf[None], found.views))
+    views = jax.tree.map(lambda leaf: leaf[None], found.views)
+    views = tuple(in_units(view, -power) for view, power in zip(views, powers, strict=True))
+    model, jitter = of_views(jnp.zeros(1, v.dtype), views), scaling.shifted(found.jitter, 2 * powers).max()
     status = jnp.where(found.is_singular, int(Status.RANK_DEFICIENT), int(Status.OK))
-    status = jnp.where(fitinfo.all_finite(v), status, int(Status.NON_FINITE))
-    return model, fitinfo.closed_form(dtype=v.dtype, status=status, jitter=found.jitter)
+    least = jnp.stack([jnp.diagonal(view.noise, axis1=1, axis2=2).min() for view in views])
+    is_in_range = fitinfo.all_finite((v, model, jitter)) & (least >= jnp.finfo(v.dtype).tiny).all()
+    status = jnp.where(is_in_range, status, int(Status.NON_FINITE))
+    return model, fitinfo.closed_form(dtype=v.dtype, status=status, jitter=jitter)
 
 
 def from_covariance(
@@ -184,7 +200,7 @@ def from_covariance(
             view(mean[:dim_x], cov_x, lower_x @ left[:, :latent_dim]),
             view(mean[dim_x:], cov_y, lower_y @ right[:latent_dim].T),
         ),
-        jitter=jnp.maximum(jitter_x, jitter_y),
+        jitter=jnp.stack([jitter_x, jitter_y]),
         is_singular=singular_x | singular_y | (values[0] > largest),
     )
 
@@ -253,8 +269,7 @@ def _regular(mean: jax.Array, cov: jax.Array, ridge: jax.Array | float) -> tuple
     """
     d, eps = cov.shape[0], float(jnp.finfo(cov.dtype).eps)
     eye = jnp.eye(d, dtype=cov.dtype)
-    scale = jnp.trace(cov) / d
-    scale = jnp.where(scale > 0, scale, 1)
+    scale = typical_variance(jnp.diagonal(cov), mean)
     asked = cov + ridge * scale * eye
     own = jnp.where(varies(jnp.diagonal(asked), mean), jnp.diagonal(asked), scale)
     pivots = jnp.diagonal(psd.cholesky(asked)) ** 2

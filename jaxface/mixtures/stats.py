@@ -14,6 +14,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
+from jaxface.linalg import scaling
 from jaxface.linalg.products import turned
 from jaxface.linalg.psd import symmetrize
 from jaxface.mixtures.views import (
@@ -79,7 +80,7 @@ def log_likelihood(
     model: Mixture, *views: ArrayLike, weights: ArrayLike | None = None, block_size: int = 1024
 ) -> jax.Array:
     """(12): `sum_i log sum_k w_k p(v_i | k)` of samples, `[s, n]` for each view; differentiable in all of them."""
-    return _log_likelihood(model.log_weights, model.views, split(model, views, weights, block_size))
+    return log_likelihood_of_rows(model.log_weights, model.views, split(model, views, weights, block_size))
 
 
 def merge(a: Moments, b: Moments) -> Moments:
@@ -114,13 +115,30 @@ def recenter(moments: Moments, means: tuple[jax.Array, ...]) -> Moments:
     return moments._replace(views=tuple(moved))
 
 
+def in_data_units(sums: ViewMoments, powers: jax.Array) -> ViewMoments:
+    """Sums of a view from units of `2^powers` `[n]`; the means are left as they are."""
+    both = powers[None, :, None] + powers[None, None, :] if is_full(sums.second) else 2 * powers[None, :]
+    return sums._replace(
+        first=scaling.shifted(sums.first, powers[None, :]),
+        second=scaling.shifted(sums.second, both),
+        cross=scaling.shifted(sums.cross, powers[None, :, None]),
+    )
+
+
 def safe(weight: jax.Array) -> jax.Array:
     """A sum of weights to divide by."""
     return jnp.maximum(weight, jnp.finfo(weight.dtype).tiny)
 
 
-def split(model: Mixture, views: tuple[ArrayLike, ...], weights: ArrayLike | None, block_size: int) -> Rows:
-    """Checked samples in as few blocks as `block_size` allows, nearly equal.
+def split(
+    model: Mixture,
+    views: tuple[ArrayLike, ...],
+    weights: ArrayLike | None,
+    block_size: int = 1024,
+    *,
+    with_nan: bool = False,
+) -> Rows:
+    """Checked samples in as few blocks as `block_size` allows, nearly equal; NaN is refused unless asked for.
 
     A block takes every b-th sample: where the samples are cut over devices, so is each block.
     """
@@ -132,7 +150,8 @@ def split(model: Mixture, views: tuple[ArrayLike, ...], weights: ArrayLike | Non
         checks.between("weights", weights, 0.0, jnp.inf, closed_high=False)
         weights = jnp.asarray(weights, jnp.result_type(*given))
         checks.positive("the sum of the weights", weights.sum())
-    finite_where_counted(given, weights)
+    if not with_nan:
+        finite_where_counted(given, weights)
     return _in_blocks([jnp.asarray(view) for view in given], weights, number=blocks.num_blocks(size, block_size))
 
 
@@ -164,7 +183,8 @@ def collect(log_weights: jax.Array, views: tuple[View, ...], rows: Rows) -> tupl
 
 
 @jax.jit
-def _log_likelihood(log_weights: jax.Array, views: tuple[View, ...], rows: Rows) -> jax.Array:
+def log_likelihood_of_rows(log_weights: jax.Array, views: tuple[View, ...], rows: Rows) -> jax.Array:
+    """`log_likelihood` of samples in blocks."""
     forms = solve(log_weights, views)
 
     @jax.checkpoint  # a derivative keeps the samples of a block and not what the components make of them
@@ -197,7 +217,7 @@ def _sums_of_block(
     density = joint.sum(axis=1, keepdims=True)
     g = joint * (weights[:, None] / density)  # [s, k]
     weighted = turned(g)
-    r = values - forms.origin[None, :]
+    r = scaling.shifted(values - forms.origin[None, :], -forms.powers[None, :])
     parts = jnp.split(r, np.cumsum([view.mean.shape[1] for view in views])[:-1], axis=1)
     if is_full(views[0].noise):
         first, second = weighted @ r, tuple(_outer_sum(g, part) for part in parts)
@@ -215,7 +235,7 @@ def _outer_sum(g: jax.Array, r: jax.Array) -> jax.Array:
 
 
 def _moments(forms: Woodbury, views: tuple[View, ...], sums: _Sums) -> Moments:
-    """From the origin to the components' means, and from u to z."""
+    """From the origin to the components' means, from u to z, and to the units of the data."""
     weight, mean, gain = sums.weight, forms.mean, forms.gain[:-1].transpose(2, 0, 1)  # gain [k, n, d]
     first = sums.first - weight[:, None] * mean
     latent_u = jnp.einsum("knd,kn->kd", gain, first)
@@ -225,7 +245,7 @@ def _moments(forms: Woodbury, views: tuple[View, ...], sums: _Sums) -> Moments:
     for view, second in zip(views, sums.second, strict=True):
         part = slice(start, start := start + view.mean.shape[1])
         moved = _moved(weight, sums.first[:, part], second, mean[:, part])
-        parts.append(ViewMoments(view.mean, *moved, cross[:, part]))
+        parts.append(in_data_units(ViewMoments(view.mean, *moved, cross[:, part]), forms.powers[part]))
     return Moments(
         weight=weight,
         latent=jnp.einsum("kij,ki->kj", forms.inner, latent_u),

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxface.core import checks
+from jaxface.linalg import scaling
 from jaxface.mixtures.cholesky import inverse_factor, log_det
 
 # How the views and their dimensions are called in messages.
@@ -57,10 +58,15 @@ class Whitening(NamedTuple):
 
 
 class Woodbury(NamedTuple):
-    """All that does not depend on the samples `[n]`, n being summed over the views."""
+    """All that does not depend on the samples `[n]`, n being summed over the views.
+
+    Dimensions are measured in powers of two near their noise, for squares of very small or large numbers are out of
+    range; the powers are zero, and nothing changes, for numbers of ordinary size.
+    """
 
     origin: jax.Array  # [n], the mean of the mixture: samples are moved there before anything is squared
-    mean: jax.Array  # [k, n], of the components, from the origin
+    powers: jax.Array  # int32 [n], the units: r = 2^-powers (v - origin)
+    mean: jax.Array  # [k, n], of the components, in r
     log_constant: jax.Array  # [k], log w - (n log 2 pi + log|Sigma|) / 2
     whitening: tuple[Whitening, ...]  # of each view
     gain: jax.Array  # [n + 1, d, k]; u = gain'[r, 1]
@@ -84,13 +90,46 @@ def varies(variance: jax.Array, mean: jax.Array) -> jax.Array:
     return variance > (64 * float(jnp.finfo(variance.dtype).eps) * mean) ** 2
 
 
+def typical_variance(variance: jax.Array, mean: jax.Array) -> jax.Array:
+    """The mean variance `[]` of a view; where no dimension varies the mean square, or 1 if that is zero too."""
+    average = jnp.where(varies(variance, mean), variance, 0).mean()
+    square = (mean * mean).mean()
+    return jnp.where(average > 0, average, jnp.where(square > 0, square, 1))
+
+
+def diagonal(noise: jax.Array) -> jax.Array:
+    """Variances `[k, n]`."""
+    return jnp.diagonal(noise, axis1=1, axis2=2) if is_full(noise) else noise
+
+
+def noise_powers(noise: jax.Array) -> jax.Array:
+    """Powers of two int32 `[n]` near the standard deviations of the noise; 0 for those of ordinary size."""
+    return scaling.row_exponents(diagonal(noise).T, reach=2 * scaling.ORDINARY)[:, 0] // 2
+
+
+def in_units(view: View, powers: jax.Array) -> View:
+    """The view with its dimensions in units of `2^powers` `[n]`, or in one unit `[]` for all."""
+    powers = jnp.broadcast_to(powers, view.mean.shape[1:])
+    both = powers[None, :, None] + powers[None, None, :] if is_full(view.noise) else 2 * powers[None, :]
+    return View(
+        scaling.shifted(view.mean, -powers[None, :]),
+        scaling.shifted(view.loadings, -powers[None, :, None]),
+        scaling.shifted(view.noise, -both),
+    )
+
+
 def solve(log_weights: jax.Array, views: tuple[View, ...]) -> Woodbury:
     """The forms of a mixture for the views given: d x d and, for full noise, n x n matrices are factorised."""
     k, _, d = views[0].loadings.shape
     # Nothing but rounding depends on where the origin is, so no gradient needs to flow through it.
     share = jax.lax.stop_gradient(jax.nn.softmax(log_weights))
     origin = [jax.lax.stop_gradient(share @ view.mean) for view in views]
-    means = [view.mean - start[None, :] for view, start in zip(views, origin, strict=True)]
+    powers = [noise_powers(view.noise) for view in views]
+    views = tuple(
+        in_units(view._replace(mean=view.mean - start[None, :]), power)
+        for view, start, power in zip(views, origin, powers, strict=True)
+    )
+    means = [view.mean for view in views]
     m = jnp.broadcast_to(jnp.eye(d, dtype=log_weights.dtype), (k, d, d))
     log_noise, whitening, weighted = jnp.zeros_like(log_weights), [], []
     for view, mean in zip(views, means, strict=True):
@@ -110,9 +149,12 @@ def solve(log_weights: jax.Array, views: tuple[View, ...]) -> Woodbury:
             m = m + view.loadings.mT @ weighted[-1]
     inner = inverse_factor(m)
     mean, gain = jnp.concatenate(means, axis=1), jnp.concatenate(weighted, axis=1) @ inner.mT
-    log_norm = mean.shape[1] * math.log(2 * math.pi) + log_noise + log_det(inner)
+    units = jnp.concatenate(powers)
+    log_units = 2 * math.log(2) * units.sum().astype(mean.dtype)
+    log_norm = mean.shape[1] * math.log(2 * math.pi) + log_noise + log_det(inner) + log_units
     return Woodbury(
         origin=jnp.concatenate(origin),
+        powers=units,
         mean=mean,
         log_constant=log_weights - log_norm / 2,
         whitening=tuple(whitening),
@@ -126,7 +168,7 @@ def project(forms: Woodbury, v: jax.Array) -> Projection:
 
     `vmap` makes one wide product of each form.
     """
-    r = v - forms.origin
+    r = scaling.shifted(v - forms.origin, -forms.powers)
     u = jnp.tensordot(jnp.append(r, 1), forms.gain, 1)
     squared, start = -(u * u).sum(axis=0), 0
     for whitening in forms.whitening:
@@ -206,6 +248,8 @@ def checked(model: Mixture, views: tuple[ArrayLike | None, ...], leading: str | 
         specs[f"noise_{name}"] = own.noise, f"k {axis} {axis}" if is_full(own.noise) else f"k {axis}"
         if view is not None:
             checks.floating(**{name: view})
+        checks.floating(**{f"mean_{name}": own.mean, f"loadings_{name}": own.loadings, f"noise_{name}": own.noise})
+        if view is not None:
             specs[name] = view, f"{axes} {axis}".strip()
     checks.shapes(**specs)
     return list(views)
