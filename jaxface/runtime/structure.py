@@ -194,8 +194,9 @@ def _classes(hint: Any, name: Any) -> list[Any]:
         return [hint] if dataclasses.is_dataclass(hint) else []
     module, _, attribute = name.rpartition(".")
     found = getattr(sys.modules.get(module), attribute, None)
-    is_ours = isinstance(found, type) and dataclasses.is_dataclass(found)
-    return [found] if is_ours and any("__call__" in vars(base) for base in found.__mro__) else []
+    if not isinstance(found, type) or not dataclasses.is_dataclass(found):
+        return []
+    return [found] if any("__call__" in vars(base) for base in found.__mro__) else []
 
 
 def _is_function(hint: Any) -> bool:
