@@ -14,8 +14,14 @@ deviation of the EER .028):
     split_interval       mean of one method over splits, inside the range of its quantity
     wilson               a share of independent trials
 
+The pairs of a symmetric score matrix with the ids of its images:
+
+    i, j = np.triu_indices(len(ids), 1)
+    subject_bootstrap(matrix[i, j], ids[i] == ids[j], ids[i], ids[j], rng=np.random.default_rng(0))
+
 Intervals over splits are told the range of their quantity: RATE, POSITIVE, SIGNED or (low, high). Below five
-splits or people there is no interval, and none where it would have no width: its limits are NaN.
+splits or people there is no interval, and none where it would have no width, such as an EER of 0 in every resample: its limits
+are NaN.
 """
 
 import math
@@ -93,13 +99,7 @@ def subject_bootstrap(
     Subjects are drawn with replacement; `resampling` says what a pair then weighs. Every resample's ROC is
     exact, ties included, and the statistics follow the conventions of `verification`. The estimate is that of
     the data as given. VR@FAR below about one over the number of impostor pairs is not estimable, and no
-    interval repairs that. `threshold` adds the accuracy at a fixed threshold. Limits are NaN below five subjects,
-    and for a statistic whose limits would be one number, such as an EER of 0 in every resample.
-
-    From a symmetric score matrix and the ids of its images:
-
-        i, j = np.triu_indices(len(ids), 1)
-        subject_bootstrap(matrix[i, j], ids[i] == ids[j], ids[i], ids[j], rng=np.random.default_rng(0))
+    interval repairs that. `threshold` adds the accuracy at a fixed threshold.
     """
     values, same = inputs.labelled(scores, is_same)
     checks.shapes(scores=(values, "p"), subject_a=(subject_a, "p"), subject_b=(subject_b, "p"))

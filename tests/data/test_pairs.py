@@ -66,7 +66,7 @@ def test_one_person_with_many_photos_does_not_decide(rng):
     rows = pairs.limited(ids, max_rows=10)
     assert pairs.largest_share(ids[rows], pairs.all_pairs(ids[rows])) == 45 / (45 + 60 * 6)
     assert np.isnan(pairs.largest_share(np.arange(3), pairs.all_pairs(np.arange(3))))
-    with pytest.raises(ValueError, match="max_rows must be at least 2 .one row makes no pair.; got 1"):
+    with pytest.raises(ValueError, match=r"max_rows must be at least 2 \(one row makes no pair\); got 1"):
         pairs.limited(ids, max_rows=1)
 
 
