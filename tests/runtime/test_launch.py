@@ -55,6 +55,13 @@ def test_own_faces_run_once_and_a_second_time_does_nothing(faces, tmp_path):
     assert changed.returncode == 1
     assert "Differing keys: seed: 0 -> 7" in changed.stderr
     assert json.loads((tmp_path / "run" / "run.json").read_text())["exit"] == "ok"
+    photo = faces / "p2" / "1.png"
+    whole = photo.read_bytes()
+    Image.fromarray(np.zeros((12, 10), np.uint8)).save(photo)
+    noise = command(*own_faces(faces, tmp_path / "run"))
+    photo.write_bytes(whole)
+    assert noise.returncode == 1
+    assert "1 changed (p2/1.png). Put the old data back, or choose another --workdir." in noise.stderr
 
 
 @pytest.mark.parametrize(
@@ -66,6 +73,7 @@ def test_own_faces_run_once_and_a_second_time_does_nothing(faces, tmp_path):
         (("--config=configs/nothing.py", "--workdir=x"), "--config names configs/nothing.py, which is not a file"),
         (("--config=configs/weak_labels.py", "--config.num_draws=many", "--workdir=x"), "num_draws"),
         (("--config=configs/weak_labels.py", "--wrokdir=x"), "Did you mean: workdir"),
+        (("--config=configs/weak_labels.py", "smoke"), "Did you mean --config=configs/weak_labels.py:smoke?"),
         (("--config=configs/weak_labels.py", "--config.num_drows=3", "--workdir=x"), "Did you mean 'num_draws'"),
         (("--config=configs/weak_labels.py", "--config.clustering.num_drows=3", "--workdir=x"),
          "Did you mean 'clustering.num_draws'"),
