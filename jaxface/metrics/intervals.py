@@ -20,8 +20,8 @@ The pairs of a symmetric score matrix with the ids of its images:
     subject_bootstrap(matrix[i, j], ids[i] == ids[j], ids[i], ids[j], rng=np.random.default_rng(0))
 
 Intervals over splits are told the range of their quantity: RATE, POSITIVE, SIGNED or (low, high). Below five
-splits or people there is no interval, and none where it would have no width, such as an EER of 0 in every resample: its limits
-are NaN.
+splits or people there is no interval, and none where it would have no width, such as an EER of 0 in every
+resample: its limits are NaN.
 """
 
 import math
