@@ -50,7 +50,8 @@ def load_vectors(config: ConfigDict, steps: ImagePipeline) -> Vectors:
     if config.loader != "embeddings":
         return vectors_of(load_faces(config), steps)
     _check_root(config)
-    found = data.embeddings.load(config.root, **_embedding_options(config))
+    # Of the options of an image loader only those mean something here that the reader of embeddings takes too.
+    found = data.embeddings.load(config.root, **select.arguments_of(data.embeddings.load, config.options))
     overlap.refuse_shared_rows(overlap.Known(found.features, found.ids, found.names), source=_source(config))
     x = found.features.astype(working_dtype())
     return Vectors(x=x, ids=found.ids, names=found.names, files=found.files)
@@ -85,8 +86,3 @@ def _check_root(config: ConfigDict) -> None:
             f"the section with loader = {config.loader!r} lacks its root: name your copy, for example "
             "--config.data.root=FOLDER (of a score: --config.images.root, --config.gallery.root, --config.probes.root)."
         )
-
-
-def _embedding_options(config: ConfigDict) -> dict[str, int]:
-    """Of the options of an image loader only `min_people` means something here."""
-    return {"min_people": config.options.min_people} if "min_people" in config.options else {}

@@ -98,7 +98,7 @@ def test_a_smaller_width_is_the_leading_axes_of_one_fit(monkeypatch):
 )
 def test_messages(fields, message, photographs, tmp_path):
     with pytest.raises(ValueError, match=message):
-        retrieve.run(config_of(photographs, **fields), None)
+        launch.execute(retrieve.run, config_of(photographs, **fields), tmp_path / "run")
 
 
 def test_a_missing_folder_is_asked_for(tmp_path):
