@@ -1,9 +1,10 @@
-"""The environment of every test: float64 available, silent rank promotion forbidden, one BLAS thread."""
+"""The environment of every test: float64 available, no silent rank promotion, one BLAS thread, bounded memory."""
 
+import ctypes
+import functools
 import gc
 import os
 import pathlib
-from collections.abc import Iterator
 
 import jaxlib.version
 
@@ -13,7 +14,11 @@ os.environ.setdefault("NPROC", "16")  # see jaxface.runtime.environment.widen_th
 # Compiling takes more of the suite than computing: without LLVM's optimiser and with the older emitter of fused loops
 # it takes half as long. Fast math is off in both, so programs mean the same; `XLA_FLAGS= make test` takes the usual.
 if jaxlib.version.__version__.startswith("0.10."):  # another version may not know a flag, and would end the process
-    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+    os.environ.setdefault(
+        "XLA_FLAGS",
+        "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+        " --xla_cpu_parallel_codegen_split_count=1",
+    )
 
 import hypothesis
 import jax
@@ -27,11 +32,19 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 # Half of the suite's time is compilation: a second run finds the programs of the first.
 jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(__file__).parents[1] / ".pytest_cache" / "xla"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+jax.config.update("jax_traceback_in_locations_limit", 0)  # lines of source within programs, which nobody reads here
 gc.set_threshold(200_000, 50, 100)  # tracing makes many objects and no cycles
 threadpoolctl.threadpool_limits(1, user_api="blas")
 hypothesis.settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
 hypothesis.settings.load_profile("repeatable")
 
+KNOWN_JAX = jax.__version__.startswith("0.10.")
+if KNOWN_JAX:
+    # JAX makes an MLIR context for every program and keeps it with the program: 1 MB and a fifth of the time to compile
+    # a small one. Sharing one context changes no program. There is no public way to do it.
+    from jax._src.interpreters import mlir
+
+    mlir.make_ir_context = functools.lru_cache(maxsize=1)(mlir.make_ir_context)
 
 SLOW = ("docs", "experiments", "test_transformations.py")  # and what runs on several devices
 
@@ -49,14 +62,38 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20260711)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _few_programs_in_memory() -> Iterator[None]:
-    """Forgets compiled programs after a module once they are many.
+ROOM_FOR_PROGRAMS = 500 * 2**20  # bytes; the suite compiles 20,000 programs, and a process may hold 65,530 memory maps
+memory_without_programs: int | None = None
 
-    Every program holds memory maps. The kernel allows a process 65,530 of them, and a whole suite compiles more.
-    """
-    yield
-    maps = pathlib.Path("/proc/self/maps")
-    if maps.exists() and maps.read_bytes().count(b"\n") > 10_000:
-        jax.clear_caches()
-        gc.collect()
+
+def resident_memory() -> int:
+    """Bytes that this process holds; 0 where the system does not say."""
+    status = pathlib.Path("/proc/self/statm")
+    return int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if status.exists() else 0
+
+
+def forget_programs() -> None:
+    """Drops every compiled program and returns the memory: glibc keeps freed pages that lie between used ones."""
+    jax.clear_caches()
+    if KNOWN_JAX:
+        mlir.make_ir_context.cache_clear()
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def pytest_collection_finish() -> None:
+    """Takes what is imported by now out of every later collection of garbage."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_runtest_teardown() -> None:
+    """Forgets the programs when they fill the room for them."""
+    global memory_without_programs
+    if memory_without_programs is None:
+        memory_without_programs = resident_memory()
+    elif resident_memory() > memory_without_programs + ROOM_FOR_PROGRAMS:
+        forget_programs()
+        memory_without_programs = resident_memory()
