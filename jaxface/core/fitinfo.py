@@ -75,9 +75,9 @@ def all_finite(tree: Any) -> jax.Array:
 
 _REMEDIES = {
     Status.NON_FINITE: (
-        "a value became NaN or infinite",
-        "check the data for NaN (jaxface.core.checks.finite) and for values whose squares are too large, or work in "
-        "float64",
+        "a value became NaN or infinite, or too small to keep its digits",
+        "check the data for NaN (jaxface.core.checks.finite) and for a unit with squares that are too large or too "
+        "small, or work in float64",
     ),
     Status.NOT_PSD: (
         "a covariance or Gram matrix that must be positive definite is not, to rounding",

@@ -175,7 +175,11 @@ def _diagnosis(
     definite = jnp.stack([_definite(cov, jnp.trace(cov)) for cov in given]).all()
     status = jnp.where(unbounded, int(Status.RANK_DEFICIENT), int(Status.OK))
     status = jnp.where(~definite, int(Status.NOT_PSD), status)
-    status = jnp.where(fitinfo.all_finite((rows, init, prior)), status, int(Status.NON_FINITE))
+    # Sums of squares near the smallest number of the type have lost their digits, and lesser ones are zero.
+    least = float(jnp.finfo(scale.dtype).tiny) / float(jnp.finfo(scale.dtype).eps)
+    sizes = jnp.stack([scale, *(jnp.trace(cov) for cov in given)])
+    has_digits = ((sizes == 0) | (sizes > least)).all()
+    status = jnp.where(has_digits, fitinfo.or_non_finite(status, (rows, init, prior)), int(Status.NON_FINITE))
     unidentified = (alone & (single | (people < 2))) | ((people < 1) & (weight < 1))
     return jnp.where(unidentified, int(Status.UNIDENTIFIED), status)
 

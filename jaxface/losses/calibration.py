@@ -8,9 +8,10 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import checks
+from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params
+from jaxface.linalg import scaling
 from jaxface.losses.minimize import minimize
 from jaxface.losses.scores import labelled, pairwise_logistic
 
@@ -30,11 +31,14 @@ def identity(dtype: jnp.dtype) -> Affine:
 
 def calibrate(calibration: Affine, scores: ArrayLike) -> jax.Array:
     """`slope * scores + offset`, any shape."""
-    return calibration.slope * jnp.asarray(scores) + calibration.offset
+    scores = jnp.asarray(scores)
+    checks.floating(scores=scores)
+    return calibration.slope * scores + calibration.offset
 
 
 def probability(llr: jax.Array, *, prior: float) -> jax.Array:
     """`P(same person | score)` at a stated prior: the logistic function of LLR + logit(prior)."""
+    checks.floating(llr=llr)
     checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
     return jax.nn.sigmoid(llr + jnp.log(prior) - jnp.log1p(-prior))
 
@@ -45,12 +49,14 @@ def fit(
     """Logistic regression of `is_same` `[p]` on `scores` `[p]` at a stated prior.
 
     The scores are standardised inside; `ridge` on the squared slope there keeps it finite when the two kinds do not
-    overlap. The slope stays positive: calibration does not turn a score around.
+    overlap. The slope stays positive: calibration does not turn a score around. Scores may have any unit.
     """
     scores, is_same = labelled(scores, is_same)
     checks.finite(scores=scores)
     checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
     checks.between("ridge", ridge, 0.0, jnp.inf, closed_high=False)
+    power = scaling.exponent(scores)
+    scores = scaling.shifted(scores, -power)
     center, spread = scores.mean(), scores.std()
     # Of equal scores rounding alone is left, and a slope that magnifies it.
     rounding = 8 * float(jnp.finfo(scores.dtype).eps) * jnp.abs(scores).max()
@@ -59,7 +65,8 @@ def fit(
     data = ((scores - center) / spread, is_same, jnp.asarray(prior, scores.dtype), jnp.asarray(ridge, scores.dtype))
     (log_slope, offset), info = minimize(_loss, start, data, num_iters=num_iters)
     slope = jnp.exp(log_slope) / spread
-    return Affine(slope=slope, offset=offset - slope * center), info
+    found = Affine(slope=scaling.shifted(slope, -power), offset=offset - slope * center)
+    return found, info._replace(status=fitinfo.or_non_finite(info.status, (scores, found)))
 
 
 def _loss(free: tuple[jax.Array, jax.Array], data: tuple[jax.Array, ...]) -> jax.Array:

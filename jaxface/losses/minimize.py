@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from jaxface.core import fitinfo, loops
+from jaxface.core import checks, fitinfo, loops
 from jaxface.core.fitinfo import FitInfo, Status
 
 P = TypeVar("P")
@@ -28,6 +28,8 @@ def minimize(
     `loss` is a static argument: pass a module-level function and its data, and a second call does not recompile. Entry
     t of the objective trace is the loss before iteration t.
     """
+    for leaf in jax.tree.leaves(params):
+        checks.floating(params=leaf)
     return _minimize(loss, params, data, num_iters=num_iters, learning_rate=learning_rate, tol=tol)
 
 

@@ -32,7 +32,10 @@ def cllr(scores: ArrayLike, is_same: ArrayLike) -> jax.Array:
 
 
 def labelled(scores: ArrayLike, is_same: ArrayLike) -> tuple[jax.Array, jax.Array]:
-    """Scores `[p]`, in float32 at least, and booleans `[p]`; labels must be 0 or 1 and of both kinds where known."""
+    """Scores `[p]` and booleans `[p]`; labels must be 0 or 1 and of both kinds where known.
+
+    Under a transformation the score of a pair with another label is NaN.
+    """
     checks.shapes(scores=(scores, "p"), is_same=(is_same, "p"))
     scores = jnp.asarray(scores)
     checks.floating(scores=scores)
@@ -42,8 +45,8 @@ def labelled(scores: ArrayLike, is_same: ArrayLike) -> tuple[jax.Array, jax.Arra
             raise ValueError(f"is_same must be True or False, or 1 or 0; got {kinds[~np.isin(kinds, (0, 1))][0]!s}.")
         if kinds.size < 2:
             raise ValueError("is_same must hold pairs of one person and of two; got one kind only.")
-    # Sums over pairs outgrow float16 at 65,504.
-    return scores.astype(jnp.promote_types(scores.dtype, jnp.float32)), jnp.asarray(is_same, bool)
+    labels = jnp.asarray(is_same)
+    return jnp.where((labels == 0) | (labels == 1), scores, jnp.nan), labels.astype(bool)
 
 
 def _mean(cost: jax.Array, weight: jax.Array) -> jax.Array:

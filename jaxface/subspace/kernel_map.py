@@ -49,8 +49,10 @@ def centred_map(kernel: Kernel, train: jax.Array, k: jax.Array, coefficients: ja
 def status_of(k: jax.Array, status: Any) -> jax.Array:
     """`status`, or NON_FINITE for a Gram matrix that left the range of its type, at either end.
 
-    Entries below the smallest number of the type become zero, and those near it lose their digits.
+    Entries below the smallest number of the type become zero, and those near it lose their digits, as those of the
+    inverse do at the other end.
     """
     largest, limits = jnp.abs(k).max(), jnp.finfo(k.dtype)
-    has_digits = (largest == 0) | (largest > float(limits.tiny) / float(limits.eps))
+    least = float(limits.tiny) / float(limits.eps)
+    has_digits = (largest == 0) | ((largest > least) & (largest < 1 / least))
     return jnp.where(has_digits, fitinfo.or_non_finite(status, k), int(Status.NON_FINITE))

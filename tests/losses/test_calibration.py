@@ -74,3 +74,26 @@ def test_errors(rng):
         calibration.fit(*pairs(rng), prior=1.0)
     with pytest.raises(ValueError, match="scores must be finite; 1 of 3 values"):
         calibration.fit(np.array([1.0, np.inf, 0.0]), np.array([True, False, True]))
+
+
+@pytest.mark.parametrize("power", [-100, -60, 60, 100])
+def test_scores_of_any_unit_have_the_same_calibration(power, rng):
+    """To the last bit, for a power of two is no rounding; squares of such scores are zero or infinite in float32."""
+    values, same = pairs(rng)
+    values = jnp.asarray(values, jnp.float32)
+    found, info = calibration.fit(values, same)
+    other, report = calibration.fit(2.0**power * values, same)
+    assert_close(other.slope * 2.0**power, found.slope, factor=0)
+    assert_close((other.offset, report), (found.offset, info), factor=0)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16])
+def test_calibration_refuses_what_would_wrap_or_round(dtype):
+    one, values = calibration.identity(jnp.float32), np.array([1, 0], dtype)
+    for call in (
+        lambda: calibration.calibrate(one, values),
+        lambda: calibration.probability(jnp.asarray(values), prior=0.5),
+        lambda: calibration.fit(values, np.array([True, False])),
+    ):
+        with pytest.raises(ValueError, match="must be a floating point array"):
+            call()
