@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import sys
+import zlib
 from typing import Any
 
 import numpy as np
@@ -18,45 +19,65 @@ Arrays = dict[str, np.ndarray]
 
 # A file system that cannot flush a folder says so by one of these.
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF, errno.EACCES, errno.EPERM, errno.ENOSYS)
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _RESERVED_CHARACTERS = '<>:"\\|?*'
 _RESERVED_NAMES = {"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)}
 
 
 class Digests:
-    """A journal of what a run wrote: one line a file, appended before the file is replaced.
+    """A journal of what a run wrote: one line a file, with a checksum, appended before the file is replaced.
 
-    After a kill between the two the file is the old one, so a file may match any digest that its name ever had.
+    After a kill between the two the file is the old one, so a file may match any digest that its name ever had. A kill
+    can leave a last line without its end, which the next line takes the place of.
     """
 
     def __init__(self, file: pathlib.Path):
         self._file = file
         self._known: dict[str, set[str]] = {}
-        for line in read_bytes(file).splitlines() if file.exists() else ():
-            with contextlib.suppress(ValueError, KeyError, TypeError):  # a half-written line
-                entry = json.loads(line)
-                self._known.setdefault(entry["file"], set()).add(entry["blake2b"])
+        self._length = 0
+        content = read_bytes(file) if file.exists() else b""
+        for number, line in enumerate(content.splitlines(keepends=True), start=1):
+            if line.endswith(b"\n"):
+                self._take(number, line[:-1])
+                self._length += len(line)
+
+    def _take(self, number: int, line: bytes) -> None:
+        text, _, checksum = line.rpartition(b" ")
+        if checksum != _checksum(text):
+            raise ValueError(
+                f"{self._file} is damaged in line {number}. Delete it and run the same command again: files of this "
+                "run are then taken as they are."
+            )
+        entry = json.loads(text)
+        self._known.setdefault(entry["file"], set()).add(entry["blake2b"])
 
     def names(self) -> list[str]:
         """Every file that was written, sorted."""
         return sorted(self._known)
 
     def add(self, name: str, data: bytes) -> None:
-        """Notes what will be written under a name; a newline first, for the last line may be half written."""
+        """Notes what will be written under a name."""
         digest = _digest(data)
-        if digest in self._known.setdefault(name, set()):
+        if digest in self._known.get(name, ()):
             return
+        text = json.dumps({"file": name, "blake2b": digest}).encode()
+        line = text + b" " + _checksum(text) + b"\n"
         try:
-            with open(self._file, "ab") as journal:
-                journal.write(f"\n{json.dumps({'file': name, 'blake2b': digest})}".encode())
+            with open(self._file, "r+b" if self._file.exists() else "xb") as journal:
+                journal.truncate(self._length)
+                journal.seek(self._length)
+                journal.write(line)
                 journal.flush()
                 os.fsync(journal.fileno())
         except OSError as error:
-            raise storage_error(self._file.parent / name, error) from error
-        self._known[name].add(digest)
+            # A full disk is named by what was to be written; other trouble is that of the journal itself.
+            raise storage_error(self._file.parent / name if error.errno in _FULL else self._file, error) from error
+        self._length += len(line)
+        self._known.setdefault(name, set()).add(digest)
 
     def is_original(self, name: str, data: bytes) -> bool:
-        """Whether the run wrote these bytes under this name; true of a name that the journal does not know."""
-        return name not in self._known or _digest(data) in self._known[name]
+        """Whether the run wrote these bytes under this name; true of every name when there is no journal."""
+        return not self._known or _digest(data) in self._known.get(name, ())
 
 
 def write_atomically(file: pathlib.Path, data: bytes) -> None:
@@ -99,7 +120,7 @@ def make_folder(folder: pathlib.Path) -> None:
 
 def storage_error(path: pathlib.Path, error: OSError) -> OSError:
     """The same error in words that say which file, and what to do when the disk is full."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in _FULL:
         text = f"the disk is full: {path} was not written. Free some space and run the same command again."
     else:
         text = f"{path} could not be written: {error.strerror}."
@@ -152,6 +173,10 @@ def _portable_part(part: str) -> str:
     if plain == part and plain == plain.rstrip(". ") and stem not in _RESERVED_NAMES:
         return part
     return f"{_digest(part.encode(errors='surrogateescape'))[:6]}_{plain.rstrip('. ')}"
+
+
+def _checksum(data: bytes) -> bytes:
+    return f"{zlib.crc32(data):08x}".encode()
 
 
 def _digest(data: bytes) -> str:

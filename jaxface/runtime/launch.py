@@ -51,9 +51,9 @@ def execute(run: Run, config: ConfigDict, workdir_path: str) -> Mapping[str, Any
     workdir = Workdir(workdir_path, config.to_dict())
     try:
         provenance = environment.provenance()
-        if workdir.is_writer:
-            look_back(workdir, provenance)
         done = workdir.finished()
+        if workdir.is_writer:
+            look_back(workdir, provenance, is_finished=done is not None)
         if done is not None:
             workdir.check_data()
             logging.info("nothing to do: %s holds the finished run", workdir.path)

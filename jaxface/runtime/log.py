@@ -43,7 +43,8 @@ class JsonlWriter:
         kept = _kept_lines(file, resume_step)
         write_atomically(file, "".join(json.dumps(line) + "\n" for line in kept).encode())
         self._path = file
-        self._file = open(file, "a", encoding="utf-8", newline="\n")  # noqa: SIM115 - held until `close`
+        with self._naming_errors():
+            self._file = open(file, "a", encoding="utf-8", newline="\n")  # noqa: SIM115 - held until `close`
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Writes one line; NaN and infinities become null, for JSON has none."""
@@ -58,16 +59,23 @@ class JsonlWriter:
 
     def flush(self) -> None:
         """Hands everything to the operating system."""
-        self._file.flush()
+        with self._naming_errors():
+            self._file.flush()
 
     def close(self) -> None:
         """Flushes and closes the file."""
-        self._file.close()
+        with self._naming_errors():
+            self._file.close()
 
     def _line(self, step: int, values: Mapping[str, Any]) -> None:
-        try:
+        with self._naming_errors():
             self._file.write(json.dumps({"step": int(step)} | dict(values)) + "\n")
             self._file.flush()
+
+    @contextlib.contextmanager
+    def _naming_errors(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise storage_error(self._path, error) from error
 

@@ -32,10 +32,15 @@ def recorded(workdir: Workdir, provenance: Mapping[str, Any]) -> Iterator[None]:
     workdir.write_json(_NAME, record | {"ended": _now(), "exit": "ok"})
 
 
-def look_back(workdir: Workdir, provenance: Mapping[str, Any]) -> None:
-    """Says what the last run in this folder did not: that it was killed, or ran with other versions."""
+def look_back(workdir: Workdir, provenance: Mapping[str, Any], *, is_finished: bool) -> None:
+    """Says what the last run in this folder did not: that it was killed, or ran with other versions.
+
+    A run that has its results is finished, also when it ended before it could say so.
+    """
     last = _last(workdir)
-    if last.get("exit") == RUNNING:
+    if is_finished and last and last.get("exit") != "ok":
+        workdir.write_json(_NAME, last | {"exit": "ok"})
+    elif last.get("exit") == RUNNING:
         logging.warning("the run in %s that began at %s was killed", workdir.path, last.get("started"))
         workdir.write_json(_NAME, last | {"exit": KILLED})
     if workdir.is_resumed:

@@ -43,6 +43,7 @@ class Workdir:
         try:
             self.is_resumed = self._holds_work()
             self._digests = files.Digests(self.path / "digests.jsonl")
+            self._adopt()
             self._claim()
             self._data = self._recorded_data() if self.is_resumed else {}
         except BaseException:
@@ -105,6 +106,8 @@ class Workdir:
         remedy = f"{_AGAIN[:-1]}: finished stages are kept."
         content = self._original("results.json", remedy)
         results = files.parse_object(self.path / "results.json", content, remedy)
+        if (written := self._digests.names()) and "results.json" not in written:
+            raise ValueError(f"{self.path / 'results.json'} was not written by this run. {remedy}")
         for name in self._digests.names():
             if name.startswith("params/") and (self.path / name).exists():
                 self._original(name, f"Delete it and {self.path / 'results.json'}, and run the same command again.")
@@ -134,7 +137,8 @@ class Workdir:
     def write_bytes(self, name: str, data: bytes) -> pathlib.Path:
         """Writes a file below the folder; `name` may hold subfolders."""
         file = self.path / name
-        if not file.resolve().is_relative_to(self.path.resolve()):
+        # `Path.resolve` raises at a link to itself, which is written over like any other file.
+        if not pathlib.Path(os.path.realpath(file)).is_relative_to(os.path.realpath(self.path)):
             raise ValueError(f"name must stay below {self.path}; got {name!r}.")
         if self.is_writer:
             files.make_folder(file.parent)
@@ -148,6 +152,16 @@ class Workdir:
         if self.is_writer and not self._digests.is_original(name, content):
             raise ValueError(f"{self.path / name} is damaged or was changed after the run wrote it. {remedy}")
         return content
+
+    def _adopt(self) -> None:
+        """Takes the files of a run whose journal is gone as they are."""
+        if not self.is_writer or not self.is_resumed or self._digests.names():
+            return
+        logging.warning("%s has no digests.jsonl: its files are taken as they are", self.path)
+        for name in ("config.json", "data.json", "results.json", "stages/*", "params/*"):
+            for file in sorted(self.path.glob(name)):
+                if file.is_file() and not file.name.startswith("."):
+                    self._digests.add(file.relative_to(self.path).as_posix(), files.read_bytes(file))
 
     def _kept(self, name: str) -> bytes | None:
         """The content of a file that tells what the stages were made from; None in a folder that never had one."""

@@ -132,7 +132,7 @@ def test_a_kill_between_the_journal_and_the_file_leaves_the_old_one_valid(tmp_pa
     journal.add("x", b"old")
     journal.add("x", b"new")
     with open(tmp_path / "digests.jsonl", "ab") as file:
-        file.write(b'\n{"file": "x", "bla')
+        file.write(b'{"file": "x", "bla')
     again = files.Digests(tmp_path / "digests.jsonl")
     again.add("y", b"after the half line")
     again = files.Digests(tmp_path / "digests.jsonl")
@@ -142,9 +142,34 @@ def test_a_kill_between_the_journal_and_the_file_leaves_the_old_one_valid(tmp_pa
         ("x", b"new", 1),
         ("x", b"else", 0),
         ("y", b"", 0),
-        ("z", b"", 1),
+        ("z", b"", 0),
     ):
         assert again.is_original(name, data) == bool(is_original)
+
+
+def test_a_damaged_journal_is_named_before_it_blames_another_file(folder):
+    file = folder / "digests.jsonl"
+    whole = file.read_bytes()
+    for position in range(0, len(whole) - 1, 37):
+        file.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
+        with pytest.raises(ValueError, match=r"digests\.jsonl is damaged in line \d+\. Delete it and run the same"):
+            opened(folder)
+    file.unlink()
+    for _ in range(2):
+        assert opened(folder) == {"EER": 0.123}
+    (folder / "stages" / "a.npz").write_bytes((folder / "stages" / "b.npz").read_bytes())
+    with pytest.raises(ValueError, match=r"a\.npz is damaged or was changed"):
+        opened(folder)
+
+
+def test_a_link_to_itself_is_replaced_by_the_file(tmp_path):
+    run = Workdir(tmp_path / "run", CONFIG)
+    (run.path / "x").symlink_to(run.path / "x")
+    assert run.write_text("x", "text").read_text() == "text"
+    (run.path / "out").symlink_to(tmp_path)
+    with pytest.raises(ValueError, match="name must stay below"):
+        run.write_text("out/x", "text")
+    run.close()
 
 
 def test_the_folder_is_flushed_after_the_rename(tmp_path, monkeypatch):

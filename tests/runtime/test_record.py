@@ -43,12 +43,19 @@ def test_the_record_says_how_a_run_ended_and_what_was_before_it(run):
 def test_a_killed_run_is_said_so_by_the_next(run, caplog):
     run.write_json("run.json", {"exit": "running", "started": "then", "packages": {"jax": "1"}})
     with caplog.at_level("WARNING", logger="absl"):
-        record.look_back(run, {"packages": {"jax": "1"}})
+        record.look_back(run, {"packages": {"jax": "1"}}, is_finished=False)
     assert "that began at then was killed" in caplog.text
     assert written(run)["exit"].startswith("killed")
     with record.recorded(run, {}):
         pass
     assert written(run)["before"][0]["exit"].startswith("killed")
+
+
+def test_a_run_with_results_is_finished_whatever_it_could_say_of_itself(run):
+    for end in ("running", "interrupted"):
+        run.write_json("run.json", {"exit": end, "started": "then"})
+        record.look_back(run, {}, is_finished=True)
+        assert written(run) == {"exit": "ok", "started": "then"}
 
 
 def test_other_versions_are_named_when_there_is_work_of_the_old_ones(tmp_path, caplog):
@@ -60,8 +67,8 @@ def test_other_versions_are_named_when_there_is_work_of_the_old_ones(tmp_path, c
         work.write_json("run.json", {"exit": "ok", "packages": old})
         caplog.clear()
         with caplog.at_level("WARNING", logger="absl"):
-            record.look_back(work, {"packages": now})
-            record.look_back(work, {"packages": old})
+            record.look_back(work, {"packages": now}, is_finished=True)
+            record.look_back(work, {"packages": old}, is_finished=True)
         said = [line.getMessage() for line in caplog.records]
         expected = f"{folder} was made with jax 0.9, numpy 2.0; this is jax 0.10, numpy 2.1: numbers may differ"
         assert said == ([expected] if is_resumed else [])
@@ -75,7 +82,7 @@ def test_a_damaged_record_is_named_and_begun_anew(tmp_path, content, caplog):
         work = Workdir(tmp_path / "run", {})
         (work.path / "run.json").write_bytes(content)
         with caplog.at_level("WARNING", logger="absl"):
-            record.look_back(work, {"packages": {}})
+            record.look_back(work, {"packages": {}}, is_finished=False)
             with record.recorded(work, {}):
                 work.stage("x", lambda: {"x": 1})
         assert written(work)["exit"] == "ok"
