@@ -154,7 +154,7 @@ def _invert_matrix(
 
 def solver(params: FeatureMap, form: Form, method: Method = least_squares) -> Callable[[jax.Array], jax.Array]:
     """A function of the features `[f]` of one vector that gives the vector, to be mapped inside one program."""
-    own, power = _in_own_unit(params)
+    own, power = in_own_unit(params)
     solve = method(own)
     return lambda features: scaling.shifted(solve(features, form).x, power)
 
@@ -183,7 +183,7 @@ class _Rescaled(NamedTuple):
         return scaling.shifted(self.params.inverse(u), -self.power)
 
 
-def _in_own_unit(params: FeatureMap) -> tuple[_Rescaled, jax.Array]:
+def in_own_unit(params: FeatureMap) -> tuple[_Rescaled, jax.Array]:
     """The map for vectors in units of `2^power`, in which no product of V'V leaves the range, and the power."""
     ones = jnp.ones(params.input_dim, maps.dtype_of(params))
     power = -scaling.exponent(params.project(ones))
@@ -192,7 +192,7 @@ def _in_own_unit(params: FeatureMap) -> tuple[_Rescaled, jax.Array]:
 
 def _inverse(params: FeatureMap, form: Form, method: Method) -> Callable[[jax.Array], tuple[jax.Array, Validity]]:
     """The inverse of one vector, with everything prepared that depends on the map alone."""
-    params, power = _in_own_unit(params)
+    params, power = in_own_unit(params)
     solve = method(params)
     least, largest = _spectral_range(params)
 

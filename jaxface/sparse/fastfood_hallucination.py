@@ -22,12 +22,12 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import checks, prng
+from jaxface.core import checks, fitinfo, prng
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params, static, whole
 from jaxface.features import choose_bandwidth, dekernelize, fastfood, feature_matrix, forms, gram_matrix
 from jaxface.features.fastfood import Fastfood
-from jaxface.linalg import hadamard
+from jaxface.linalg import hadamard, scaling
 from jaxface.sparse import atom_update, ksvd, omp
 from jaxface.sparse.atom_update import Update
 from jaxface.sparse.dictionary import Dictionary, SparseCode, decode, shrink
@@ -110,8 +110,10 @@ def effective_beta(maps: Maps, beta: ArrayLike) -> jax.Array:
 
     `|phi(y)|^2` is about `|y|^2 / bandwidth^2`, and the mean square of the entries of V is `1 / bandwidth^2`.
     """
-    visible, face = (jnp.trace(gram_matrix(m)) / (m.num_features * m.input_dim) for m in (maps.visible, maps.face))
-    return jnp.asarray(beta * visible / face)
+    own = {name: dekernelize.in_own_unit(m) for name, m in maps._asdict().items()}
+    squares = {name: jnp.trace(gram_matrix(m)) / (m.num_features * m.input_dim) for name, (m, _) in own.items()}
+    power = own["face"][1] - own["visible"][1]
+    return scaling.shifted(jnp.asarray(beta * squares["visible"] / squares["face"]), 2 * power)
 
 
 def fit_fastfood_dw_ksvd(
@@ -164,14 +166,15 @@ def fit_fastfood_dw_ksvd_dekernelized(
     """`fit_fastfood_dw_ksvd` with every atom taken back to the image: no features are needed any more.
 
     An atom is known up to its scale, and arcsin is not homogeneous: each is taken at the root mean square of its
-    coefficients, shrunk into the range of the sine (21), and inverted.
+    coefficients, shrunk into the range of the sine (21), and inverted. The status is the worst of the dictionary and of
+    the inverses.
     """
     sizes = {"num_atoms": num_atoms, "sparsity": sparsity, "num_iters": num_iters}
     learnt = _learn(key, x, mask, beta, expansion, quantile, **sizes, tol=tol, update=update)
     codes = omp.encode_batch(learnt.dictionary, learnt.stacked, sparsity=sparsity)
-    atoms = _atom_images(learnt.maps.face, learnt.dictionary, codes)
+    atoms, status = _atom_images(learnt.maps.face, learnt.dictionary, codes)
     model = DictionaryHallucinator(mean=learnt.mean, visible=learnt.visible, atoms=atoms, sparsity=sparsity)
-    return model, learnt.info
+    return model, learnt.info._replace(status=fitinfo.worst(learnt.info.status, status))
 
 
 def _learn(
@@ -231,12 +234,13 @@ def _drawn(key: jax.Array, x: jax.Array, expansion: int, quantile: float) -> Fas
     return fastfood.init(key, input_dim=x.shape[1], num_features=num_features, bandwidth=bandwidth, dtype=x.dtype)
 
 
-def _atom_images(face_map: Fastfood, dictionary: Dictionary, codes: SparseCode) -> jax.Array:
-    """Images `[d, k]` of the face part of the atoms, each at its usual size in the codes `[n, s]`."""
+def _atom_images(face_map: Fastfood, dictionary: Dictionary, codes: SparseCode) -> tuple[jax.Array, jax.Array]:
+    """Images `[d, k]` of the face part of the atoms, each at its usual size in the codes `[n, s]`, and a status."""
     k, f = dictionary.atoms.shape[1], face_map.num_features
     energy = jax.ops.segment_sum((codes.values**2).reshape(-1), codes.indices.reshape(-1), k)
     users = atom_update.count_users(codes, num_atoms=k).astype(energy.dtype)
     size = jnp.where(users > 0, jnp.sqrt(energy / jnp.maximum(users, 1)), 1)
     usual = dictionary.atoms[:f].T * size[:, None]
     shrunk = jax.vmap(partial(shrink, bound=1 / math.sqrt(f)))(usual)
-    return dekernelize.invert_matrix(face_map, shrunk, form=forms.sin)[0].T
+    images, validity = dekernelize.invert_matrix(face_map, shrunk, form=forms.sin)
+    return images.T, validity.status.max()
