@@ -9,11 +9,12 @@ VENV := .venv/$(TAG)
 RUN := $(VENV)/bin/python
 ARGS ?=
 
-.PHONY: demo test quick lint format bench docs clean python
+.PHONY: demo test quick faults lint format bench docs clean python
 
 help:
 	@echo "make demo    a tour of the five systems on real faces, ending with the path of a report (VARIANT=smoke for a quick look)"
 	@echo "make test    the whole test suite (ARGS='-k pca' for a part of it);  make quick  leaves the slow part out"
+	@echo "make faults  COUNT=3000 SEED=0 damaged files, killed processes and impossible numbers; ONLY=files:12 repeats one"
 	@echo "make lint    style, types and the layering contracts;  make format  applies the style"
 	@echo "make bench   timings against peers, written to benchmarks/RESULTS.md"
 	@echo "make docs    the documentation, in docs/_build/html"
@@ -37,6 +38,14 @@ test: python
 quick: python
 	$(call install,run faces test)
 	$(RUN) -m pytest -q -n 2 --dist worksteal -m "not slow" $(ARGS)
+
+# COUNT faults of files, processes and numbers, or ONLY=files:1234: the one of a line that said so.
+COUNT ?= 3000
+SEED ?= 0
+ONLY ?=
+faults: python
+	$(call install,run faces test)
+	$(RUN) -m tests.faults --count=$(COUNT) --seed=$(SEED) --only=$(ONLY) $(ARGS)
 
 lint: python
 	$(call install,run lint)
