@@ -150,6 +150,11 @@ class Workdir:
         """The content of a file as this run wrote it; one that was changed since is refused."""
         content = files.read_bytes(self.path / name)
         if self.is_writer and not self._digests.is_original(name, content):
+            if name not in self._digests.names():
+                raise ValueError(
+                    f"{self.path / name} was not written by this run, as far as digests.jsonl says. {remedy} If that "
+                    "file lost lines, delete it instead."
+                )
             raise ValueError(f"{self.path / name} is damaged or was changed after the run wrote it. {remedy}")
         return content
 

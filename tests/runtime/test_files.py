@@ -162,6 +162,14 @@ def test_a_damaged_journal_is_named_before_it_blames_another_file(folder):
         opened(folder)
 
 
+def test_a_file_of_another_run_is_refused(folder):
+    (folder / "stages" / "c.npz").write_bytes((folder / "stages" / "a.npz").read_bytes())
+    run = Workdir(folder, CONFIG)
+    with pytest.raises(ValueError, match=r"c\.npz was not written by this run, as far as digests\.jsonl says\. Delete"):
+        run.stage("c", dict)
+    run.close()
+
+
 def test_a_link_to_itself_is_replaced_by_the_file(tmp_path):
     run = Workdir(tmp_path / "run", CONFIG)
     (run.path / "x").symlink_to(run.path / "x")
