@@ -190,7 +190,7 @@ def log_likelihood_of_rows(log_weights: jax.Array, views: tuple[View, ...], rows
     @jax.checkpoint  # a derivative keeps the samples of a block and not what the components make of them
     def of_block(values: jax.Array, weights: jax.Array) -> jax.Array:
         log_joint = jax.vmap(lambda v: project(forms, v).log_joint)(values)
-        return weights @ jax.nn.logsumexp(log_joint, axis=1)
+        return weights @ (jax.nn.logsumexp(log_joint, axis=1) - forms.log_unit)
 
     return _fold(of_block, rows)
 
@@ -225,7 +225,7 @@ def _sums_of_block(
         halves = [jnp.split(weighted @ squares_beside(part), 2, axis=1) for part in parts]
         first, second = jnp.concatenate([half[1] for half in halves], axis=1), tuple(half[0] for half in halves)
     cross = jnp.tensordot(turned(r), g[:, None, :] * u, 1)
-    log_density = (highest + jnp.log(density))[:, 0]
+    log_density = (highest + jnp.log(density))[:, 0] - forms.log_unit
     return _Sums(g.sum(axis=0), first, second, cross), weights @ log_density
 
 

@@ -66,6 +66,7 @@ class Woodbury(NamedTuple):
 
     origin: jax.Array  # [n], the mean of the mixture: samples are moved there before anything is squared
     powers: jax.Array  # int32 [n], the units: r = 2^-powers (v - origin)
+    log_unit: jax.Array  # [], what a log density of r has more than that of v
     mean: jax.Array  # [k, n], of the components, in r
     log_constant: jax.Array  # [k], log w - (n log 2 pi + log|Sigma|) / 2
     whitening: tuple[Whitening, ...]  # of each view
@@ -76,7 +77,7 @@ class Woodbury(NamedTuple):
 class Projection(NamedTuple):
     """What the components make of one sample."""
 
-    log_joint: jax.Array  # [k], log w p(v | component)
+    log_joint: jax.Array  # [k], log w p(r | component)
     u: jax.Array  # [d, k]
 
 
@@ -150,11 +151,11 @@ def solve(log_weights: jax.Array, views: tuple[View, ...]) -> Woodbury:
     inner = inverse_factor(m)
     mean, gain = jnp.concatenate(means, axis=1), jnp.concatenate(weighted, axis=1) @ inner.mT
     units = jnp.concatenate(powers)
-    log_units = 2 * math.log(2) * units.sum().astype(mean.dtype)
-    log_norm = mean.shape[1] * math.log(2 * math.pi) + log_noise + log_det(inner) + log_units
+    log_norm = mean.shape[1] * math.log(2 * math.pi) + log_noise + log_det(inner)
     return Woodbury(
         origin=jnp.concatenate(origin),
         powers=units,
+        log_unit=math.log(2) * units.sum().astype(mean.dtype),
         mean=mean,
         log_constant=log_weights - log_norm / 2,
         whitening=tuple(whitening),
@@ -204,7 +205,8 @@ def latent_cov(forms: Woodbury) -> jax.Array:
 
 def log_density(model: Mixture, *views: ArrayLike | None) -> jax.Array:
     """`log p(v)` of one sample, a vector for each view; a view that is None is integrated out."""
-    return jax.nn.logsumexp(project(*present(model, views)).log_joint)
+    forms, v = present(model, views)
+    return jax.nn.logsumexp(project(forms, v).log_joint) - forms.log_unit
 
 
 def log_responsibilities(model: Mixture, *views: ArrayLike | None) -> jax.Array:

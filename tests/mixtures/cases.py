@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from jaxface.mixtures import cholesky, em, encode, gmm, initialize, normalize, pairs, pcca, stats, views
+from jaxface.mixtures import cholesky, em, encode, gmm, initialize, normalize, pairs, pcca, stats, validity, views
 from jaxface.mixtures.encode import Scores
 from jaxface.mixtures.gmm import GMM
 from jaxface.mixtures.pcca import PCCAMixture
@@ -184,6 +184,8 @@ EXEMPT: list = [
     views.checked,  # raises, or returns its arguments
     stats.finite_where_counted,
     pcca.check_pairs,
+    validity.check_noise,  # the same, on the host
+    validity.check_weights,
     initialize.check_components,
     encode.pad_sets,  # ragged lists, on the host
 ]
