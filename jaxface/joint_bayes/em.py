@@ -233,6 +233,7 @@ def checked_problem(
     if prior is not None:
         arguments |= _axes("prior", prior)
     checks.shapes(**arguments)
+    checks.floating(**{name: value for name, (value, _) in arguments.items() if name != "count"})
     if checks.is_concrete(stats.count) and (present := int((np.asarray(stats.count) > 0).sum())) < 2:
         raise ValueError(f"stats must hold images of at least two people; got {present}. An identity needs others.")
     if prior is None and checks.is_concrete(weight) and bool(np.any(np.asarray(weight) != 0)):

@@ -157,3 +157,47 @@ def test_no_rank_is_chosen_for_a_model_with_nan_or_indefinite_noise(model):
         broken = JointBayes(mean=model.mean, identity_cov=model.identity_cov, noise_cov=noise)
         with pytest.raises(ValueError, match="model must be a valid one; its truncation bounds are NaN"):
             choose_rank(broken, tolerance=0.1)
+
+
+@pytest.mark.parametrize("power", [-100, -66, -60, -57, -40, 40, 57, 62, 100])
+def test_in_any_unit_a_fit_is_right_or_says_that_it_is_not(power):
+    """Covariances are squares, and float32 ends at 2^127: beyond the square root there is no model to be had."""
+    rng = np.random.default_rng(0)
+    ids = np.repeat(np.arange(6, dtype=np.int32), 4)
+    x = jnp.asarray(rng.normal(size=(24, 4)) + 2 * rng.normal(size=(6, 4))[ids], jnp.float32)
+
+    def scores(scale):
+        covs = {"identity_cov": 2 * scale**2 * np.eye(4), "noise_cov": scale**2 * np.eye(4)}
+        prior = JointBayes(mean=jnp.zeros(4, jnp.float32), **{k: jnp.asarray(v, jnp.float32) for k, v in covs.items()})
+        images = scale * x
+        stats = collect(images, ids, num_identities=6, shift=images.mean(axis=0))
+        model, info = fit(stats, prior, prior=prior, weight=0.3, num_iters=4)
+        _, left_out = leave_one_out(images, ids, prior, np.array([0.3]), num_identities=6, num_iters=4)
+        return llr_matrix(diagonalize(model), images, images), int(info.status), left_out.status
+
+    with np.errstate(over="ignore", under="ignore"):
+        found, status, left_out = scores(2.0**power)
+    if abs(power) > 57:
+        assert status >= Status.NON_FINITE
+        assert (left_out >= Status.NON_FINITE).all()
+    elif power > -57:
+        assert status == Status.OK
+        assert (left_out == Status.OK).all()
+        np.testing.assert_allclose(found, scores(1.0)[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("power", [-30, 30])
+def test_the_objective_of_a_source_that_lacks_directions_has_no_unit(power, rng):
+    """In float32, where a ridge of a fixed size would outgrow the covariances of data of the size 1e-9."""
+    scale, ids = 2.0**power, np.repeat(np.arange(6, dtype=np.int32), 4)
+    x = jnp.asarray(rng.normal(size=(24, 3)) + 2 * rng.normal(size=(6, 3))[ids], jnp.float32)
+
+    def objective(scale):
+        cov = jnp.asarray(scale**2 * np.diag([2.0, 1.0, 0.0]), jnp.float32)
+        noise = jnp.asarray(scale**2 * np.eye(3), jnp.float32)
+        prior = JointBayes(mean=jnp.zeros(3, jnp.float32), identity_cov=cov, noise_cov=noise)
+        stats = collect(scale * x, ids, num_identities=6, shift=np.zeros(3, np.float32))
+        return fit(stats, prior, prior=prior, weight=0.5, num_iters=3)[1].objective
+
+    # (1 - w) log p changes by -k d log(scale), the divergence of two covariances by nothing.
+    np.testing.assert_allclose(objective(scale) + 0.5 * 24 * 3 * np.log(scale), objective(1.0), rtol=1e-4)
