@@ -197,7 +197,10 @@ class Workdir:
         if before is None:
             if self.is_resumed:
                 logging.warning("%s holds stages whose %s was not recorded and cannot be compared", self.path, role)
-            return sources.survey(paths)
+            source = sources.survey(paths)
+            size = sum(file.size for file in source.files.values())
+            logging.info("%s: %d files of %.1f MB in all", role, len(source.files), size / 1e6)
+            return source
         named = checks.printable(", ".join(os.fspath(path) for path in paths))
         if not sources.exist(paths):
             logging.warning("%s is gone: whether it is what this run was made from cannot be told", named)
