@@ -214,6 +214,13 @@ def test_bytes_that_are_no_model_are_named(tmp_path, content):
         assert str(caught.value).startswith(str(file))
 
 
+def test_a_header_is_bounded_before_it_is_read(tmp_path):
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(raw(b" " * 10_000_001))
+    with pytest.raises(ModelFileError, match="its header claims 10000001 bytes; at most 10000000 are read"):
+        params_io.load(file, Pipeline)
+
+
 def mixture(**changes):
     fields = {"log_weights": jnp.log(jnp.array([0.25, 0.75])), "mean": jnp.zeros((2, 3)), "variance": jnp.ones((2, 3))}
     return GMM(**(fields | changes))
