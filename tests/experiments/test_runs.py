@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 from jaxface.data import orl
+from jaxface.reports import figures
 from jaxface.runtime import launch, workdir
 
 EXPERIMENTS = ["committee", "finetune", "hallucinate", "kernel_maps", "super_vector", "tour", "verify", "weak_labels"]
@@ -70,6 +71,7 @@ def test_a_full_disk_at_every_write_loses_nothing(tmp_path, monkeypatch):
     """Write k of every attempt fails with ENOSPC; the same command again goes on from there."""
     run, config = study("weak_labels")
     expected = launch.execute(run, config, tmp_path / "whole")
+    monkeypatch.setattr(figures, "to_svg", lambda _: b"<svg/>")  # drawing a report twenty times takes most of the time
     folder, plain = tmp_path / "full", os.fsync
     messages, leftovers = [], []
     for fatal in range(1, 100):
