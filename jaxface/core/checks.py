@@ -208,7 +208,7 @@ def _dtype(name: str, value: Any, remedy: str) -> np.dtype:
     """The dtype of an array or number as it came; a list has none in JAX, and neither have names."""
     try:
         dtype = jax.dtypes.result_type(value)
-    except TypeError:
+    except (TypeError, ValueError):  # as of a dictionary
         dtype = None
     if not getattr(getattr(value, "dtype", dtype), "isnative", True):
         raise ValueError(

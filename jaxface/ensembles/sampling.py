@@ -91,6 +91,7 @@ def class_weights(classes: ArrayLike, labels: ArrayLike) -> jax.Array:
 def row_weights(rows: ArrayLike, *, num_rows: int) -> jax.Array:
     """Bags of images `[m, b]` as weights `[m, n]`: how often each image was drawn."""
     checks.shapes(rows=(rows, "m b"))
+    checks.at_least("num_rows", num_rows, 1)
     rows = checks.fits_int32("rows", rows)
     ones = jnp.ones(np.shape(rows)[1], jnp.int32)
     return jax.vmap(lambda drawn: jax.ops.segment_sum(ones, drawn, num_rows))(jnp.asarray(rows))

@@ -87,6 +87,8 @@ def warp(
     pixels.require(image)
     checks.at_least("height", height, 1)
     checks.at_least("width", width, 1)
+    checks.shapes(landmarks=(landmarks, "k 2"), reference=(reference, "k 2"))
+    checks.finite(landmarks=landmarks, reference=reference)
     spline = fit(reference, landmarks, ridge=ridge)
     grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), axis=-1).reshape(-1, 2)
     found = transform(spline, jnp.asarray(grid, spline.knots.dtype))
@@ -114,7 +116,7 @@ def bilinear(image: jax.Array, points: jax.Array) -> jax.Array:
 def _radial(points: jax.Array, knots: jax.Array) -> jax.Array:
     """U(r) = r^2 log(r^2) / 2 between `[n, 2]` and `[k, 2]`; value and gradient are 0 at r = 0."""
     squared = jnp.sum((points[:, None, :] - knots[None, :, :]) ** 2, axis=-1)
-    safe = jnp.where(squared > 0, squared, jnp.ones_like(squared))
+    safe = jnp.where(squared == 0, jnp.ones_like(squared), squared)
     return safe * jnp.log(safe) / 2
 
 

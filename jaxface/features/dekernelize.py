@@ -303,6 +303,8 @@ def _eps(x: jax.Array) -> float:
 
 def _checked(params: FeatureMap, features: ArrayLike, form: Form, rows: str) -> tuple[jax.Array, Form]:
     checks.at_least("num_features of the map", params.num_features, params.input_dim, "fewer do not determine x")
+    if not jnp.iscomplexobj(features):
+        checks.floating(features=features)
     features, form = forms.real(jnp.asarray(features), form)
     checks.shapes(features=(features, f"{rows}{forms.inverse(form).width * params.num_features}"))
     checks.floating(features=features)

@@ -104,8 +104,9 @@ def checked_init(key: jax.Array, *, input_dim: int, num_features: int, bandwidth
     checks.at_least("input_dim", input_dim, 1)
     checks.at_least("num_features", num_features, 1)
     checks.shapes(bandwidth=(bandwidth, ""))
-    bandwidth = jnp.asarray(bandwidth, jnp.result_type(bandwidth, float) if dtype is None else dtype)
     checks.positive("bandwidth", bandwidth)
+    bandwidth = jnp.asarray(bandwidth, jnp.result_type(bandwidth, float) if dtype is None else dtype)
+    checks.positive("bandwidth", bandwidth)  # it may vanish in a narrower type
     return bandwidth
 
 

@@ -83,6 +83,7 @@ def quadratic_form(model: JointBayes) -> QuadraticForm:
 
 def low_rank(model: JointBayes, *, rank: int) -> LowRank:
     """Thin factors on the `rank` leading directions: `A = -V l^2/((1+l)(1+2l)) V'`, `B = V 2l/(1+2l) V'`."""
+    checks.at_least("rank", rank, 1)
     basis = diagonalize(model, rank=rank)
     values = basis.values
     scale_a = values / jnp.sqrt((1 + values) * (1 + 2 * values))

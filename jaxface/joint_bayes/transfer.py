@@ -39,6 +39,7 @@ def fit_path(
 ) -> tuple[JointBayes, FitInfo]:
     """One fit for each w of `weights` `[p]`, in one vmapped call; every field gains the leading axis p."""
     checks.shapes(weights=(weights, "p"))
+    checks.floating(weights=weights)
     checks.between("weights", weights, 0.0, 1.0)
     checks.positive("floor", floor)
     stats, start, source = em.checked_problem(stats, init, prior, weights)

@@ -57,7 +57,7 @@ def shrink(atom: jax.Array, bound: ArrayLike) -> jax.Array:
 def unit_atoms(atoms: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Columns of length one `[d, k]` and the lengths `[k]` they had; a zero atom stays zero, with length 1."""
     length = distances.norm(atoms.T)
-    length = jnp.where(length > 0, length, 1)
+    length = jnp.where(length == 0, 1, length)
     return atoms / length[None, :], length
 
 

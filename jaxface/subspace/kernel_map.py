@@ -29,6 +29,7 @@ class KernelMap:
 def kernel_transform(kernel_map: KernelMap, x: jax.Array) -> jax.Array:
     """`A' k(train, x) + offset`: `[d]` to `[r]`."""
     checks.floating(x=x)
+    checks.shapes(train=(kernel_map.train, "n d"), x=(x, "d"))
     # The image stands first: a kernel may move both sides by the mean of the second, which is then the same for all.
     similarities = kernel_map.kernel(x[None, :], kernel_map.train)[0]
     return similarities @ kernel_map.coefficients + kernel_map.offset

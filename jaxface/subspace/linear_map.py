@@ -21,12 +21,14 @@ class LinearMap:
 def transform(linear_map: LinearMap, x: jax.Array) -> jax.Array:
     """`W'(x - mean)`: `[d]` to `[r]`."""
     checks.floating(x=x)
+    checks.shapes(mean=(linear_map.mean, "d"), x=(x, "d"))
     return (x - linear_map.mean) @ linear_map.basis
 
 
 def reconstruct(linear_map: LinearMap, z: jax.Array) -> jax.Array:
     """`mean + W z`: `[r]` to `[d]`; the nearest point of the subspace when W is orthonormal."""
     checks.floating(z=z)
+    checks.shapes(basis=(linear_map.basis, "d r"), z=(z, "r"))
     return linear_map.mean + linear_map.basis @ z
 
 

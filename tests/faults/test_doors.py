@@ -1,0 +1,63 @@
+"""Doors that a fault once came through."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxface.core import checks
+from jaxface.ensembles import sampling
+from jaxface.faces import tps
+from jaxface.features import dekernelize, fastfood, forms, kitchen_sinks
+from jaxface.joint_bayes import fit_path, low_rank
+from jaxface.linalg import gram
+from jaxface.sparse import dictionary
+from jaxface.subspace import kernel_map, linear_map
+from tests.features import cases as features
+from tests.joint_bayes import cases as joint_bayes
+
+LINEAR = linear_map.LinearMap(mean=jnp.zeros(4), basis=jnp.eye(4)[:, :2])
+KERNEL = kernel_map.KernelMap(
+    kernel=gram.Gaussian(bandwidth=1.0), train=jnp.ones((5, 4)), coefficients=jnp.ones((5, 2)), offset=jnp.zeros(2)
+)
+IMAGE, FACE = np.ones((8, 8)), np.array([[1.0, 1.0], [6.0, 1.0], [3.0, 6.0]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: checks.floating(x={"x": 1.0}), "x must be an array of numbers; got a dict"),
+        (lambda r: kitchen_sinks.init(jax.random.key(0), input_dim=3, num_features=4, bandwidth="x"), "bandwidth must"),
+        (lambda r: fastfood.init(jax.random.key(0), input_dim=3, num_features=4, bandwidth=None), "bandwidth must"),
+        (lambda r: sampling.row_weights(np.zeros((2, 3), int), num_rows=None), "num_rows must be an integer; got None"),
+        (lambda r: linear_map.transform(LINEAR, np.ones(3)), r"x must have shape \[d\] with d = 4; got shape \(3,\)"),
+        (lambda r: linear_map.reconstruct(LINEAR, np.ones(0)), r"z must have shape \[r\] with r = 2; got shape \(0,\)"),
+        (lambda r: kernel_map.kernel_transform(KERNEL, np.ones(1)), r"x must have shape \[d\] with d = 4"),
+        (lambda r: dekernelize.invert(features.fast(r), np.full(10, b"x"), form=forms.sin), "features must be"),
+        (lambda r: low_rank(joint_bayes.a_model(r), rank=None), "rank must be an integer; got None"),
+        (lambda r: tps.warp(IMAGE, FACE * np.nan, FACE, height=4, width=4, ridge=0.0), "landmarks must be finite"),
+        (lambda r: tps.warp(IMAGE, FACE, FACE[:, :1], height=4, width=4, ridge=0.0), r"reference must have shape"),
+        (lambda r: fit_path(joint_bayes.sums(r), joint_bayes.a_model(r), joint_bayes.a_model(r),
+                            np.ones(2, np.float16), num_iters=1), "weights must be a floating point array of 32 or 64"),
+    ],
+)  # fmt: skip
+def test_the_argument_is_named(call, message, rng):
+    with pytest.raises(ValueError, match=message):
+        call(rng)
+
+
+def test_nan_in_an_atom_is_nan_in_all_of_it(rng):
+    atoms = jnp.asarray(rng.normal(size=(4, 3))).at[1, 2].set(jnp.nan).at[:, 0].set(0)
+    unit, length = dictionary.unit_atoms(atoms)
+    np.testing.assert_array_equal(jnp.isnan(unit), [[False, False, True]] * 4)
+    np.testing.assert_array_equal(unit[:, 0], np.zeros(4))
+    assert float(length[0]) == 1
+
+
+def test_nan_in_a_knot_is_nan_where_it_bends():
+    spline = tps.fit(jnp.asarray(FACE), jnp.asarray(FACE[::-1]), ridge=0.1)
+    broken = tps.ThinPlateSpline(
+        mean=spline.mean, scale=spline.scale, knots=spline.knots.at[0, 1].set(jnp.nan), weights=spline.weights,
+        affine=spline.affine,
+    )  # fmt: skip
+    assert bool(jnp.isnan(tps.transform(broken, jnp.asarray(FACE))).all())
