@@ -45,7 +45,7 @@ INNER = (
     "joint_bayes.stats.within_scatter", "joint_bayes.stats.by_person", "joint_bayes.stats.about",
     "joint_bayes.posterior", "joint_bayes.objectives.div", "joint_bayes.objectives.gaussian",
     "joint_bayes.objectives.eq", "joint_bayes.em.m_step", "joint_bayes.em.update", "joint_bayes.em.fit_rows",
-    "ensembles.cases", "ensembles.directions", "features.maps.sum_of_blocks", "features.maps.checked_init",
+    "tests.", "ensembles.directions", "features.maps.sum_of_blocks", "features.maps.checked_init",
     "features.forms.random_phase", "features.maps.zero_padded", "features.krylov", "features.trig",
     "features.spectra", "mixtures.cholesky", "mixtures.views", "mixtures.stats", "mixtures.em.residual",
     "mixtures.em.update", "mixtures.em.fit_rows", "mixtures.em.joint", "mixtures.em.sequential", "mixtures.em.m_step",
@@ -59,12 +59,18 @@ DOORS = ("mixtures.views.log_density", "mixtures.views.log_responsibilities", "m
          "mixtures.stats.e_step", "mixtures.stats.log_likelihood")  # fmt: skip
 
 # Functions that other functions call on arrays they have checked: they see every value, and no wrong type or shape.
-STEPS = ("linalg", "features.forms", "ensembles.posteriors.gaussian", "ensembles.posteriors.cosine",
-         "ensembles.posteriors.linear", "ensembles.posteriors.class_centers", "ensembles.fusion.sum",
-         "ensembles.fusion.product", "ensembles.fusion.min", "ensembles.fusion.max", "ensembles.fusion.median",
-         "ensembles.fusion.vote", "ensembles.fusion.normalize", "ensembles.fusion.add", "ensembles.lda_member.gaussian",
-         "ensembles.lda_member.cosine")  # fmt: skip
+STEPS = (
+    "linalg", "features.forms", "ensembles.posteriors.gaussian", "ensembles.posteriors.cosine",
+    "ensembles.posteriors.linear", "ensembles.posteriors.class_centers", "ensembles.fusion.sum",
+    "ensembles.fusion.product", "ensembles.fusion.min", "ensembles.fusion.max", "ensembles.fusion.median",
+    "ensembles.fusion.vote", "ensembles.fusion.normalize", "ensembles.fusion.add", "ensembles.fusion.nothing",
+    "ensembles.pair_scores.cosine", "ensembles.pair_scores.distance", "ensembles.pair_scores.same_class",
+    "sparse.fastfood_hallucination.effective_beta", "ensembles.lda_member.gaussian", "ensembles.lda_member.cosine",
+    "sparse.ksvd.code_signals",
+)  # fmt: skip
 COUNTS_ERRORS = ("ensembles.sizes.sweep",)  # under jit a probe with NaN is an error among the others
+# NaN is left out of a part of the result, as documented, and stands in another part.
+TELLS_APART = ("joint_bayes.transfer.choose_weight", "cluster.kmeans.update")
 NAN_BY_DESIGN = ("bootstrapped", "mean_of_subjects", "reliability", "paired_interval", "split_interval")
 
 
@@ -109,7 +115,7 @@ class Door:
             field.name for arg in self.args(0) if dataclasses.is_dataclass(arg) for field in dataclasses.fields(arg)
         ]
         tuples = [name for arg in self.args(0) for name in getattr(arg, "_fields", ())]
-        views = ("x", "y") if "views" in self.parameters else ()
+        views = ("x", "y", "set") if "views" in self.parameters else ()
         return (*self.parameters, *fields, *tuples, *views, "number of")
 
     def args(self, seed: int) -> tuple[Any, ...]:

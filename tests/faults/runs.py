@@ -131,7 +131,11 @@ def _another(folder: pathlib.Path, moment: str, rng: np.random.Generator) -> str
 
 def _names(name: str) -> tuple[str, ...]:
     """How a message may name a file: a checkpoint as a whole, a config or record of data by what it says."""
-    told = {"config.json": "Differing keys", "data.json": "made from other data", "digests.jsonl": "was not written by this run"}
+    told = {
+        "config.json": "Differing keys",
+        "data.json": "made from other data",
+        "digests.jsonl": "run/",
+    }
     if "checkpoints" in pathlib.PurePath(name).parts:
         return ("checkpoints/fit",)
     return (name, told[file]) if (file := pathlib.PurePath(name).name) in told else (name,)

@@ -75,9 +75,10 @@ def _other_ids(door: Door, args: Args, leaf: Leaf, name: str, what: str) -> str:
     if isinstance(found, str):
         return found
     kept = (ids.astype(np.float64) == leaf.array).all()  # -1 has no place among unsigned numbers
-    expect((same and kept) or door.is_host, "wrong result", f"{what}: accepted")
+    any_id = name == "an id of 10^6" and not any(key.startswith("num_") for key in door.case.static)
+    expect((same and kept) or door.is_host or any_id, "wrong result", f"{what}: accepted")
     expected = call(door, narrowed(args))
-    renamed = door.is_host and not same  # other names of the same people
+    renamed = (door.is_host or any_id) and not same  # other names of the same people
     expect(renamed or oracles.equal(found, expected), "wrong result", f"{what}: another answer")
     return oracles.check_finite(door, found, what)
 
