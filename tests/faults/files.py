@@ -1,13 +1,13 @@
-"""Faults of files: archives, images, texts, models, and the folder of a run."""
+"""Faults of files: archives, images, texts, MATLAB files, models, and the folder of a run."""
 
 import pathlib
 from collections.abc import Callable
 
 import numpy as np
 
-from tests.faults import archives, models, pictures, runs, texts
+from tests.faults import archives, matlab_files, models, pictures, runs, texts
 
-SUBJECTS = (archives, archives, pictures, texts, models, models, runs)
+SUBJECTS = (archives, archives, pictures, texts, models, models, runs, matlab_files)
 
 
 def draw(rng: np.random.Generator) -> tuple[str, Callable[[pathlib.Path], str]]:
