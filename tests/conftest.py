@@ -89,7 +89,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_runtest_teardown() -> None:
+def bound_memory() -> None:
     """Forgets the programs when they fill the room for them."""
     global memory_without_programs
     if memory_without_programs is None:
@@ -97,3 +97,8 @@ def pytest_runtest_teardown() -> None:
     elif resident_memory() > memory_without_programs + ROOM_FOR_PROGRAMS:
         forget_programs()
         memory_without_programs = resident_memory()
+
+
+def pytest_runtest_teardown() -> None:
+    """After every test, for a single module compiles six thousand programs."""
+    bound_memory()

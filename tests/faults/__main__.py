@@ -7,16 +7,14 @@ python -m tests.faults --only=files:1234          # the fault of a line that sai
 import argparse
 import collections
 import faulthandler
-import gc
 import logging
 import pathlib
 import sys
 import time
 
 import absl.logging
-import jax
 
-import tests.conftest  # noqa: F401 - precision, threads and the compiled programs of the tests
+from tests import conftest  # precision, threads and the compiled programs of the tests
 from tests.faults import generate, verdict
 
 
@@ -48,17 +46,9 @@ def _acted_out(faults: list[verdict.Fault], *, is_told: bool):
         if time.monotonic() - last > 20:
             last = time.monotonic()
             print(f"{done} of {len(faults)} faults in {last - begin:.0f} s", file=sys.stderr, flush=True)
-        _forget_programs()
+        conftest.bound_memory()
         yield outcome
     faulthandler.cancel_dump_traceback_later()
-
-
-def _forget_programs() -> None:
-    """Compiled programs hold memory maps, of which a process has 65,530."""
-    maps = pathlib.Path("/proc/self/maps")
-    if maps.exists() and maps.read_bytes().count(b"\n") > 20_000:
-        jax.clear_caches()
-        gc.collect()
 
 
 def _print(outcome: verdict.Outcome) -> None:
