@@ -46,10 +46,8 @@ READERS: dict[str, tuple[Callable[[], Variables], Callable[[pathlib.Path], list[
 
 def draw(rng: np.random.Generator) -> tuple[str, Callable[[pathlib.Path], str]]:
     kind = list(READERS)[rng.integers(2)]
-    how = {
-        "do_compression": bool(rng.integers(2)),
-        "format": ("5", "5", "4")[rng.integers(3)] if kind == "faces" else "5",
-    }
+    version = ("5", "5", "4")[rng.integers(3)] if kind == "faces" else "5"  # the fourth has no cells
+    how = {"do_compression": bool(rng.integers(2)), "format": version}
     form = f"MATLAB {kind} ({'packed' if how['do_compression'] else 'plain'}, version {version})"
     fault = rng.integers(5)
     if fault < 3:

@@ -13,6 +13,7 @@ from tests.faults.cases import TELLS_APART, Door, doors
 from tests.faults.verdict import expect
 
 ONE_UNIT = ("cluster.kmeans", "ensembles.posteriors")  # data and parameters have one unit, and meet in differences
+SPREADS = ("sparse.kernel_ksvd.init", "ensembles.committee.diagnose")  # the diagonal of a matrix may be constant
 COLOURS = ("faces.color_hist",)  # in [0, 1], or in the units of a file
 SEEDS = 3  # example arguments; every shape is drawn, and compiled, for each of them alike
 
@@ -65,21 +66,19 @@ def _with_nan(
     if door.name in TELLS_APART and any(np.isnan(leaf).any() for leaf in found.floats()):
         return "nan"
     if np.isinf(bad):
-        return "status" if found.has_failed else _infinite(door, found, what)
+        return "status" if found.has_failed else _infinite(found, what)
     clean = call(door, narrowed(args), jit=jit)
     unit = float(np.abs(leaf.array).mean()) or 1.0
-    # An image is one row; k(x, x) of a kernel is constant, and NaN all the same.
-    whole = not leaf.is_top or leaf.array.ndim < 2 or door.name.startswith("faces") or "kernel" in door.name
+    whole = not leaf.is_top or leaf.array.ndim < 2 or door.name.startswith("faces") or door.name in SPREADS
     row = (slice(None),) * leaf.array.ndim if whole else at[:1]
     moved = _defined(door, [put(leaf.array[at] + step * unit) for step in (0.5, -0.7, 3.0)], jit)
     rows = _defined(door, [put(leaf.array[row] + step * unit * noise[row], row) for step in (1.0, 5.0)], jit)
     return oracles.check_nan(clean, found, moved, rows, what, spreads=whole)
 
 
-def _infinite(door: Door, found: Result, what: str) -> str:
-    """Infinity may be an answer, or lead to one; a fit of it is not OK."""
-    finite = all(np.isfinite(leaf).all() for leaf in found.floats())
-    expect(not found.infos or (finite and not found.silent_nan()), "silent NaN", f"{what}: a fit says OK")
+def _infinite(found: Result, what: str) -> str:
+    """Infinity may be an answer, or lead to one; beside NaN a fit is not OK."""
+    expect(not found.silent_nan(), "silent NaN", f"{what}: a fit says OK")
     return "right"
 
 
@@ -155,7 +154,7 @@ def _same_rows(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _one_far(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     x = x.copy()
-    x[np.unravel_index(int(rng.integers(x.size)), x.shape)] *= 1e6
+    x[np.unravel_index(int(rng.integers(x.size)), x.shape)] *= 1e3
     return x
 
 
