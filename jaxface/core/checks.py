@@ -63,6 +63,12 @@ def floating(**arguments: Any) -> None:
             )
 
 
+def not_narrow(name: str, value: Any) -> None:
+    """Refuses float16 and its like as `floating` does, and lets integers pass: for weights and settings."""
+    if hasattr(value, "dtype") and jax.numpy.issubdtype(value.dtype, jax.numpy.inexact):
+        floating(**{name: value})
+
+
 def finite(**arguments: Any) -> None:
     """Checks that no concrete array holds NaN or infinity; says how many and where the first one is."""
     for name, value in arguments.items():
@@ -162,6 +168,7 @@ def between(
     name: str, value: Any, low: float, high: float, *, closed_low: bool = True, closed_high: bool = True
 ) -> None:
     """Checks every concrete entry of `value` against an interval; NaN is never inside."""
+    not_narrow(name, value)
     if not is_concrete(value):
         return
     values = np.asarray(value)

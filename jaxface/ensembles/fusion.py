@@ -84,8 +84,8 @@ def vote(log_posteriors: jax.Array) -> jax.Array:
 
 def weighted(log_posteriors: jax.Array, weights: ArrayLike) -> jax.Array:
     """`P = sum_t w_t P_t` with weights `[m]` that are at least 0 and sum to one."""
-    members = log_posteriors.shape[0]
-    checks.shapes(weights=(weights, str(members)))
+    checks.floating(log_posteriors=log_posteriors, weights=weights)
+    checks.shapes(weights=(weights, str(log_posteriors.shape[0])))
     checks.between("weights", weights, 0.0, jnp.inf, closed_high=False)
     shape = (-1,) + (1,) * (log_posteriors.ndim - 1)
     return normalize(logsumexp(log_posteriors, axis=0, b=jnp.reshape(weights, shape)))
@@ -140,6 +140,7 @@ def predict(fused: jax.Array) -> jax.Array:
 
     NaN names no class: it is refused, and -1 under a transformation.
     """
+    checks.at_least("number of classes", checks.shapes(fused=(fused, "... c"))["c"], 1)
     checks.floating(fused=fused)
     if checks.is_concrete(fused) and (lost := int(jnp.isnan(fused).any(axis=-1).sum())):
         raise ValueError(f"fused must be free of NaN to name a class; {lost} answers hold NaN. Leave those images out.")
@@ -147,8 +148,10 @@ def predict(fused: jax.Array) -> jax.Array:
 
 
 def votes(log_posteriors: jax.Array) -> jax.Array:
-    """One-hot votes `[..., c]` of posteriors `[..., c]`; a posterior with NaN votes for no class."""
-    return jax.nn.one_hot(_winner(log_posteriors), log_posteriors.shape[-1], dtype=log_posteriors.dtype)
+    """One-hot votes `[..., c]` of posteriors `[..., c]`; NaN where a posterior holds NaN."""
+    winner = _winner(log_posteriors)
+    vote = jax.nn.one_hot(winner, log_posteriors.shape[-1], dtype=log_posteriors.dtype)
+    return jnp.where((winner < 0)[..., None], jnp.nan, vote)
 
 
 def vote_scores(count: jax.Array, fused: jax.Array) -> jax.Array:

@@ -1,6 +1,5 @@
 """What an LDA member asks of its arguments, with the remedy in the message; concrete values only."""
 
-import jax
 import numpy as np
 from jax.typing import ArrayLike
 
@@ -26,6 +25,7 @@ def images(y: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, num_classes: int
     """Labels and axes, signed: finite coordinates, dense labels with an image of every class, and axes that exist."""
     checks.floating(y=y)
     checks.finite(y=y)
+    checks.at_least("num_classes", num_classes, 1)
     labels = checks.dense_labels("labels", labels, num_classes)
     checks.between("axes", axes, -1, np.shape(y)[1] - 1)
     checks.every_label("labels", labels, num_classes)  # each needs a centre
@@ -75,8 +75,7 @@ def freedom(axes: ArrayLike, num_samples: int, num_classes: int, *, ridge: Array
 def bags(weights: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, ridge: ArrayLike, unbiased: bool) -> None:
     """Weights of at least 0, two people in every bag, and at most its images less its people as axes without ridge."""
     checks.shapes(weights=(weights, "m n"))
-    if jax.numpy.issubdtype(jax.dtypes.result_type(weights), jax.numpy.inexact):
-        checks.floating(weights=weights)
+    checks.not_narrow("weights", weights)
     if not (checks.is_concrete(weights) and checks.is_concrete(labels)):
         return
     checks.between("weights", weights, 0.0, np.inf, closed_high=False)

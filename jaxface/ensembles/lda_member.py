@@ -11,7 +11,7 @@ from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params, whole
 from jaxface.ensembles import directions, lda_checks, posteriors
 from jaxface.ensembles.directions import Directions
-from jaxface.ensembles.members import map_members
+from jaxface.ensembles.members import check_columns, map_members
 from jaxface.linalg import scaling, scatter
 
 
@@ -90,7 +90,9 @@ def fit_bags(
 
 def transform(member: LdaMember, y: jax.Array) -> jax.Array:
     """`z = W' y_J`: `[p]` to `[r]`."""
+    checks.shapes(y=(y, "p"))
     checks.floating(y=y)
+    check_columns("y", member, y)
     return y[member.axes] @ member.basis
 
 

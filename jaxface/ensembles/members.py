@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks, pytree
@@ -53,8 +54,17 @@ def choose(criterion: ArrayLike, subsets: ArrayLike) -> jax.Array:
     checks.floating(criterion=criterion)
     criterion, subsets = jnp.asarray(criterion), jnp.asarray(checks.fits_int32("subsets", subsets))
     found = jnp.take_along_axis(criterion, subsets, axis=1)
-    lost = jnp.isnan(found).any(axis=1)
+    lost = jnp.isnan(criterion).any(axis=1)
     if checks.is_concrete(lost) and (number := int(lost.sum())):
         raise ValueError(f"criterion must be free of NaN to choose by; {number} members found NaN for a candidate.")
     best = jnp.take_along_axis(subsets, jnp.argmax(found, axis=1)[:, None], axis=1)[:, 0]
     return jnp.where(lost, -1, best)
+
+
+def check_columns(name: str, members: Any, x: ArrayLike) -> None:
+    """Refuses rows x `[..., p]` that lack columns which members with axes read; concrete axes only."""
+    axes = getattr(members, "axes", None)
+    if axes is None or not checks.is_concrete(axes):
+        return
+    needed = int(np.max(axes, initial=-1)) + 1
+    checks.at_least(f"number of columns of {name}", np.shape(x)[-1], needed, "the axes of the members")

@@ -15,6 +15,7 @@ from jax.typing import ArrayLike
 from jaxface.core import blocks, checks, pytree
 from jaxface.ensembles import lda_member
 from jaxface.ensembles.lda_member import LdaMember
+from jaxface.ensembles.members import check_columns
 from jaxface.linalg import distances
 
 Score = Callable[[Any, jax.Array, jax.Array], jax.Array]
@@ -35,14 +36,20 @@ def same_class(member: LdaMember, gallery: jax.Array, probes: jax.Array) -> jax.
     return jnp.exp(lda_member.gaussian(member, gallery)) @ jnp.exp(lda_member.gaussian(member, probes)).T
 
 
-@partial(jax.jit, static_argnames=("score", "block_size"))
 def score_matrix(
     members: Any, gallery: ArrayLike, probes: ArrayLike, *, score: Score, block_size: int = 1024
 ) -> jax.Array:
     """Mean scores `[g, q]` of gallery `[g, p]` and probes `[q, p]`, `block_size` rows of the gallery at a time."""
-    g = checks.shapes(gallery=(gallery, "g p"), probes=(probes, "q p"))["g"]
+    checks.shapes(gallery=(gallery, "g p"), probes=(probes, "q p"))
     checks.floating(gallery=gallery, probes=probes)
-    gallery, probes = jnp.asarray(gallery), jnp.asarray(probes)
+    checks.at_least("block_size", block_size, 1)
+    check_columns("gallery", members, gallery)
+    return _score_matrix(members, jnp.asarray(gallery), jnp.asarray(probes), score=score, block_size=block_size)
+
+
+@partial(jax.jit, static_argnames=("score", "block_size"))
+def _score_matrix(members: Any, gallery: jax.Array, probes: jax.Array, *, score: Score, block_size: int) -> jax.Array:
+    g = gallery.shape[0]
 
     def of_rows(rows: jax.Array) -> jax.Array:
         return _mean(lambda member: score(member, rows, probes), members)
@@ -52,18 +59,23 @@ def score_matrix(
     return jax.lax.map(of_rows, blocks.split(gallery, block_size)).reshape(-1, probes.shape[0])[:g]
 
 
-@partial(jax.jit, static_argnames=("score", "block_size"))
 def score_pairs(
     members: Any, first: ArrayLike, second: ArrayLike, *, score: Score, block_size: int = 1024
 ) -> jax.Array:
     """Mean scores `[p]` of the pairs of rows of first and second `[p, d]`, `block_size` pairs at a time."""
     checks.shapes(first=(first, "p d"), second=(second, "p d"))
     checks.floating(first=first, second=second)
+    checks.at_least("block_size", block_size, 1)
+    check_columns("first", members, first)
+    return _score_pairs(members, jnp.asarray(first), jnp.asarray(second), score=score, block_size=block_size)
 
+
+@partial(jax.jit, static_argnames=("score", "block_size"))
+def _score_pairs(members: Any, first: jax.Array, second: jax.Array, *, score: Score, block_size: int) -> jax.Array:
     def of_pair(pair: jax.Array) -> jax.Array:
         return _mean(lambda member: score(member, pair[:1], pair[1:])[0, 0], members)
 
-    pairs = jnp.stack([jnp.asarray(first), jnp.asarray(second)], axis=1)
+    pairs = jnp.stack([first, second], axis=1)
     return blocks.map_rows(of_pair, pairs, block_size=block_size)
 
 

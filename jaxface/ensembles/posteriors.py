@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
-from jaxface.ensembles.members import map_members
+from jaxface.ensembles.members import check_columns, map_members
 from jaxface.linalg import distances, scatter
 
 Posterior = Callable[[Any, jax.Array], jax.Array]
@@ -44,7 +44,6 @@ def linear(x: jax.Array, coefficients: jax.Array, offsets: jax.Array) -> jax.Arr
     return jax.nn.log_softmax(x @ coefficients - offsets[None, :])
 
 
-@partial(jax.jit, static_argnames=("posterior", "block_size"))
 def log_posteriors(members: Any, x: ArrayLike, *, posterior: Posterior, block_size: int | None = 1) -> jax.Array:
     """`log P_t(c | x)` `[m, n, c]` of x `[n, d]` by every member, `block_size` members at a time.
 
@@ -53,19 +52,29 @@ def log_posteriors(members: Any, x: ArrayLike, *, posterior: Posterior, block_si
     """
     checks.shapes(x=(x, "n d"))
     checks.floating(x=x)
-    x = jnp.asarray(x)
+    check_columns("x", members, x)
+    return _log_posteriors(members, jnp.asarray(x), posterior=posterior, block_size=block_size)
+
+
+@partial(jax.jit, static_argnames=("posterior", "block_size"))
+def _log_posteriors(members: Any, x: jax.Array, *, posterior: Posterior, block_size: int | None) -> jax.Array:
     return map_members(lambda member: posterior(member, x), members, block_size=block_size)
 
 
-@partial(jax.jit, static_argnames=("posterior", "rule", "block_size"))
 def fused(members: Any, x: ArrayLike, *, posterior: Posterior, rule: Rule, block_size: int = 256) -> jax.Array:
     """`rule(log_posteriors)` `[n, c]` with `block_size` rows of x `[n, d]` at a time: nothing of size m n c is kept."""
     n = checks.shapes(x=(x, "n d"))["n"]
     checks.floating(x=x)
     checks.at_least("number of rows", n, 1)
+    checks.at_least("block_size", block_size, 1)
+    check_columns("x", members, x)
+    return _fused(members, jnp.asarray(x), posterior=posterior, rule=rule, block_size=min(block_size, n))
 
+
+@partial(jax.jit, static_argnames=("posterior", "rule", "block_size"))
+def _fused(members: Any, x: jax.Array, *, posterior: Posterior, rule: Rule, block_size: int) -> jax.Array:
     def of_rows(rows: jax.Array) -> jax.Array:
-        return rule(log_posteriors(members, rows, posterior=posterior, block_size=None))
+        return rule(_log_posteriors(members, rows, posterior=posterior, block_size=None))
 
-    done = jax.lax.map(of_rows, blocks.split(jnp.asarray(x), min(block_size, n)))
-    return done.reshape(-1, done.shape[-1])[:n]
+    done = jax.lax.map(of_rows, blocks.split(x, block_size))
+    return done.reshape(-1, done.shape[-1])[: len(x)]

@@ -33,6 +33,9 @@ def feature_subspaces(
     M1 = 20 begin with those of M1 = 10.
     """
     _check_members(num_members)
+    for name, number in (("num_fixed", num_fixed), ("num_random", num_random)):
+        checks.shapes(**{name: (number, "")})
+        checks.fits_int32(name, number)
     width = _static_width(num_fixed, num_random) if width is None else width
     check_subspace(variances, num_fixed, num_random, width=width, floor=floor)
     usable = _usable(variances, floor)
@@ -42,6 +45,7 @@ def feature_subspaces(
 
 def class_bags(key: jax.Array, *, num_members: int, num_classes: int, bag_size: int) -> jax.Array:
     """People `[m, c1]` of every member: `bag_size` of the c classes, ascending."""
+    checks.at_least("num_classes", num_classes, 2, "discrimination needs two classes")
     checks.at_least("bag_size", bag_size, 2, "discrimination needs two classes")
     checks.at_most("bag_size", bag_size, num_classes, "the number of classes")
     return _subsets(key, num_members, num_classes, bag_size)
@@ -52,6 +56,7 @@ def parameter_subsets(key: jax.Array, *, num_members: int, num_candidates: int, 
 
     At rho = num_candidates all members choose alike, at rho = 1 by chance alone.
     """
+    checks.at_least("num_candidates", num_candidates, 1)
     checks.at_least("subset_size", subset_size, 1)
     checks.at_most("subset_size", subset_size, num_candidates, "the number of candidates")
     return _subsets(key, num_members, num_candidates, subset_size)
@@ -72,6 +77,7 @@ def image_bags(
     without two different images tells nothing about S_w.
     """
     checks.shapes(labels=(labels, "n"))
+    checks.at_least("num_classes", num_classes, 1)
     labels = checks.dense_labels("labels", labels, num_classes)
     checks.at_least("images_per_class", images_per_class, 2, "one image tells nothing about S_w")
     _check_members(num_members)
@@ -84,7 +90,7 @@ def image_bags(
 def class_weights(classes: ArrayLike, labels: ArrayLike) -> jax.Array:
     """Bags of people `[m, c1]` as weights `[m, n]` of the images: 1 for all images of the people drawn, 0 else."""
     checks.shapes(classes=(classes, "m b"), labels=(labels, "n"))
-    classes, labels = (jnp.asarray(checks.fits_int32(*each)) for each in (("classes", classes), ("labels", labels)))
+    classes, labels = (jnp.asarray(_signed(*each)) for each in (("classes", classes), ("labels", labels)))
     return (classes[:, :, None] == labels[None, None, :]).any(axis=1).astype(jnp.int32)
 
 
@@ -92,7 +98,7 @@ def row_weights(rows: ArrayLike, *, num_rows: int) -> jax.Array:
     """Bags of images `[m, b]` as weights `[m, n]`: how often each image was drawn."""
     checks.shapes(rows=(rows, "m b"))
     checks.at_least("num_rows", num_rows, 1)
-    rows = checks.fits_int32("rows", rows)
+    rows = checks.dense_labels("rows", rows, num_rows)
     ones = jnp.ones(np.shape(rows)[1], jnp.int32)
     return jax.vmap(lambda drawn: jax.ops.segment_sum(ones, drawn, num_rows))(jnp.asarray(rows))
 
@@ -100,7 +106,7 @@ def row_weights(rows: ArrayLike, *, num_rows: int) -> jax.Array:
 def class_rows(classes: ArrayLike, labels: Any) -> jax.Array:
     """Rows `[m, c1 n1]` of all images of the people `[m, c1]`, person by person, when everybody has n1 of them."""
     checks.shapes(classes=(classes, "m b"), labels=(labels, "n"))
-    classes, labels = checks.fits_int32("classes", classes), checks.fits_int32("labels", labels)
+    classes, labels = _signed("classes", classes), _signed("labels", labels)
     counts = np.bincount(np.asarray(labels))
     if counts.min() != counts.max():
         raise ValueError(
@@ -109,6 +115,11 @@ def class_rows(classes: ArrayLike, labels: Any) -> jax.Array:
         )
     by_class = np.argsort(np.asarray(labels), kind="stable").reshape(len(counts), -1).astype(np.int32)
     return jnp.asarray(by_class)[jnp.asarray(classes)].reshape(np.shape(classes)[0], -1)
+
+
+def _signed(name: str, labels: Any) -> Any:
+    """Dense labels of any number of classes."""
+    return checks.dense_labels(name, labels, np.iinfo(np.int32).max)
 
 
 def _subspace(

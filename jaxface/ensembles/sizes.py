@@ -52,12 +52,14 @@ def sweep(
         y=(y, "n p"), labels=(labels, "n"), probes=(probes, "q p"), probe_labels=(probe_labels, "q"),
         num_fixed=(num_fixed, "s"), num_random=(num_random, "s"), num_components=(num_components, "s"),
     )  # fmt: skip
+    checks.at_least("num_classes", num_classes, 2, "discrimination needs two classes")
     settings = np.stack([np.asarray(each, np.int32) for each in (num_fixed, num_random, num_components)], axis=1)
     widths = settings[:, 0] + settings[:, 1]
     used = np.where(np.arange(widths.max())[None, :] < widths[:, None], 0, -1)
     checks.between("num_components", num_components, 1, num_classes - 1)
     probe_labels = checks.dense_labels("probe_labels", probe_labels, num_classes)
     checks.floating(probes=probes)
+    checks.finite(probes=probes)
     labels, _ = lda_checks.samples(y, labels, used, num_classes=num_classes, ridge=ridge)
     lda_checks.principal(y)
     lda_checks.freedom(used, sizes["n"], num_classes, ridge=ridge)

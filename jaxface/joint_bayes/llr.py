@@ -134,6 +134,7 @@ def diagonalize(model: JointBayes, *, rank: int | None = None) -> ScoringBasis:
 
 def project(basis: ScoringBasis, x: jax.Array) -> jax.Array:
     """`z = V'(x - mean)` of one image `[d]`: what a gallery stores. The sum of several z is a set's `sum`."""
+    checks.shapes(mean=(basis.mean, "d"), x=(x, "d"))
     checks.floating(x=x)
     return (x - basis.mean) @ basis.vectors
 
@@ -147,6 +148,8 @@ def set_llr(
     """
     checks.shapes(values=(basis.values, "r"), sum_a=(sum_a, "r"), sum_b=(sum_b, "r"))
     checks.floating(sum_a=sum_a, sum_b=sum_b)
+    for name, count in (("count_a", count_a), ("count_b", count_b)):
+        checks.between(name, count, 0.0, math.inf, closed_high=False)
     whole = _evidence(basis.values, sum_a + sum_b, count_a + count_b)
     return whole - _evidence(basis.values, sum_a, count_a) - _evidence(basis.values, sum_b, count_b)
 
@@ -167,6 +170,7 @@ def _llr_matrix(basis: ScoringBasis, gallery: jax.Array, probes: jax.Array) -> j
 
 def score_projections(basis: ScoringBasis, gallery: jax.Array, probes: jax.Array) -> jax.Array:
     """`llr_matrix` of rows that are projected already; the form that `core.histogram` counts."""
+    checks.shapes(values=(basis.values, "r"), gallery=(gallery, "g r"), probes=(probes, "q r"))
     checks.floating(gallery=gallery, probes=probes)
     values = basis.values
     own = -(values**2) / (2 * (1 + values) * (1 + 2 * values))
@@ -191,11 +195,11 @@ def set_llr_matrix(
             "count_a and count_b must be known outside jit and vmap: sets of one size share a product. Close over "
             "them as NumPy arrays, or vmap set_llr, which takes any counts."
         )
-    sizes = np.asarray(count_b)
-    if not ((sizes >= 1).all() and (np.asarray(count_a) >= 1).all()):  # false for NaN
+    sum_a, sum_b = jnp.asarray(sum_a), jnp.asarray(sum_b)
+    sizes, count_a = (checks.real(*each) for each in (("count_b", count_b), ("count_a", count_a)))
+    if not ((sizes >= 1).all() and (count_a >= 1).all()):  # false for NaN
         raise ValueError("count_a and count_b must be at least 1: an empty set has no score.")
-    sum_a, sum_b, count_a = jnp.asarray(sum_a), jnp.asarray(sum_b), jnp.asarray(count_a)
-    count_a = count_a.astype(sum_a.dtype)
+    count_a = jnp.asarray(count_a.astype(sum_a.dtype))
     places, blocks = [np.zeros(0, np.int64)], [jnp.zeros((len(sum_a), 0), sum_a.dtype)]
     for size in np.unique(sizes):
         places.append(np.flatnonzero(sizes == size))

@@ -61,6 +61,7 @@ def collect(x: ArrayLike, ids: ArrayLike, *, num_identities: int, shift: ArrayLi
     checks.shapes(x=(x, "n d"), ids=(ids, "n"), shift=(shift, "d"))
     checks.floating(x=x, shift=shift)
     checks.finite(x=x, shift=shift)
+    checks.at_least("num_identities", num_identities, 1)
     ids = checks.dense_labels("ids", ids, num_identities, padding=True)
     x = jnp.asarray(x)
     # Sharded rows must stay where they are, and inside a transformation nobody knows where that is.
@@ -107,6 +108,7 @@ def recenter(stats: Stats, shift: jax.Array | None = None) -> Stats:
     total = stats.sum.sum(axis=0)
     if shift is not None:
         checks.shapes(shift=(shift, "d"), stats_shift=(stats.shift, "d"))
+        checks.floating(shift=shift)
     else:
         shift = stats.shift + total / jnp.maximum(number, 1)
     shift = jnp.asarray(shift, stats.shift.dtype)

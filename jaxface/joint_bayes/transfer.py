@@ -74,7 +74,10 @@ def leave_one_out(
     prior's covariances and is centred on its own training mean. People are left out one after the other: only one path
     is in memory. Gradients are stopped.
     """
-    checks.shapes(x=(x, "n d"), ids=(ids, "n"), weights=(weights, "p"))
+    checks.shapes(
+        x=(x, "n d"), ids=(ids, "n"), weights=(weights, "p"), prior_mean=(prior.mean, "d"),
+        prior_identity_cov=(prior.identity_cov, "d d"), prior_noise_cov=(prior.noise_cov, "d d"),
+    )  # fmt: skip
     checks.floating(x=x)
     checks.finite(x=x)
     checks.at_least("num_identities", num_identities, 2, "one person must remain")

@@ -45,7 +45,10 @@ def eigh(a: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Eigenvalues `[d]` descending and eigenvectors `[d, d]` of a symmetric matrix; gradients are stopped."""
     chex.assert_rank(a, 2)
     checks.floating(a=a)
-    values, vectors = jnp.linalg.eigh(psd.symmetrize(jax.lax.stop_gradient(a)))
+    a = jax.lax.stop_gradient(a)
+    # LAPACK may find numbers in a matrix with NaN.
+    a = jnp.where(jnp.isfinite(a).all(), a, jnp.nan)
+    values, vectors = jnp.linalg.eigh(psd.symmetrize(a))
     return values[::-1], fix_signs(vectors[:, ::-1])
 
 

@@ -13,7 +13,7 @@ from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params
 from jaxface.linalg import scaling
 from jaxface.losses.minimize import minimize
-from jaxface.losses.scores import labelled, pairwise_logistic
+from jaxface.losses.scores import array_of, labelled, pairwise_logistic
 
 
 @params
@@ -31,8 +31,9 @@ def identity(dtype: jnp.dtype) -> Affine:
 
 def calibrate(calibration: Affine, scores: ArrayLike) -> jax.Array:
     """`slope * scores + offset`, any shape."""
-    scores = jnp.asarray(scores)
+    scores = array_of(scores)
     checks.floating(scores=scores)
+    scores = jnp.asarray(scores)
     return calibration.slope * scores + calibration.offset
 
 

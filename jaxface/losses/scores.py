@@ -36,17 +36,23 @@ def labelled(scores: ArrayLike, is_same: ArrayLike) -> tuple[jax.Array, jax.Arra
 
     Under a transformation the score of a pair with another label is NaN.
     """
+    scores = array_of(scores)
     checks.shapes(scores=(scores, "p"), is_same=(is_same, "p"))
-    scores = jnp.asarray(scores)
     checks.floating(scores=scores)
     if checks.is_concrete(is_same):
-        kinds = np.unique(np.asarray(is_same))
+        is_same = checks.real("is_same", is_same)
+        kinds = np.unique(is_same)
         if not np.isin(kinds, (0, 1)).all():
             raise ValueError(f"is_same must be True or False, or 1 or 0; got {kinds[~np.isin(kinds, (0, 1))][0]!s}.")
         if kinds.size < 2:
             raise ValueError("is_same must hold pairs of one person and of two; got one kind only.")
     labels = jnp.asarray(is_same)
-    return jnp.where((labels == 0) | (labels == 1), scores, jnp.nan), labels.astype(bool)
+    return jnp.where((labels == 0) | (labels == 1), jnp.asarray(scores), jnp.nan), labels.astype(bool)
+
+
+def array_of(scores: ArrayLike) -> ArrayLike:
+    """The scores themselves, or a NumPy array of a list of them."""
+    return scores if hasattr(scores, "dtype") else np.asarray(scores)
 
 
 def _mean(cost: jax.Array, weight: jax.Array) -> jax.Array:

@@ -62,7 +62,7 @@ def _fit(
     status = jnp.where(jnp.isfinite(filters).all(), int(Status.OK), int(Status.NOT_PSD))
     fitted = KernelMap(kernel=kernel, train=x, coefficients=filters, offset=jnp.zeros(num_classes, x.dtype))
     jitter = ridge * jnp.trace(k) / len(k)
-    return fitted, fitinfo.closed_form(dtype=x.dtype, status=kernel_map.status_of(k, status), jitter=jitter)
+    return fitted, fitinfo.closed_form(dtype=x.dtype, status=kernel_map.status_of(kernel, x, k, status), jitter=jitter)
 
 
 def median_distance(x: ArrayLike) -> float:

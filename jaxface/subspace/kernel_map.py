@@ -47,13 +47,16 @@ def centred_map(kernel: Kernel, train: jax.Array, k: jax.Array, coefficients: ja
     return from_linear(kernel, train, LinearMap(mean=k.mean(axis=0), basis=coefficients))
 
 
-def status_of(k: jax.Array, status: Any) -> jax.Array:
-    """`status`, or NON_FINITE for a Gram matrix that left the range of its type, at either end.
+def status_of(kernel: Kernel, x: jax.Array, k: jax.Array, status: Any) -> jax.Array:
+    """`status`, or NON_FINITE for a Gram matrix `k = kernel(x, x)` `[n, n]` that has lost its digits.
 
     Entries below the smallest number of the type become zero, and those near it lose their digits, as those of the
-    inverse do at the other end.
+    inverse do at the other end. Where images lie so far apart that their squared distances are rounded by more than the
+    kernel resolves, an image is not even at distance zero from itself: the diagonal tells.
     """
     largest, limits = jnp.abs(k).max(), jnp.finfo(k.dtype)
     least = float(limits.tiny) / float(limits.eps)
     has_digits = (largest == 0) | ((largest > least) & (largest < 1 / least))
-    return jnp.where(has_digits, fitinfo.or_non_finite(status, k), int(Status.NON_FINITE))
+    own = jax.vmap(lambda row: kernel(row[None, :], row[None, :])[0, 0])(x)
+    is_off = jnp.abs(jnp.diagonal(k) - own).max() > float(limits.eps) ** 0.5 * largest
+    return jnp.where(has_digits & ~is_off, fitinfo.or_non_finite(status, (kernel, k)), int(Status.NON_FINITE))

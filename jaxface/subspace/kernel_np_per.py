@@ -52,7 +52,9 @@ def _fit(
     k = kernel(x, x)
     found = dual(k, groups, num_groups=num_groups, rkhs_orthonormal=rkhs_orthonormal)
     coefficients = spectral.fix_signs(jnp.where(found.is_reliable, found.coefficients, 0))
-    status = kernel_map.status_of(k, jnp.where(found.is_reliable, int(Status.OK), int(Status.RANK_DEFICIENT)))
+    status = kernel_map.status_of(
+        kernel, x, k, jnp.where(found.is_reliable, int(Status.OK), int(Status.RANK_DEFICIENT))
+    )
     info = fitinfo.closed_form(dtype=k.dtype, status=status, rank=jnp.where(found.is_reliable, num_groups - 1, -1))
     return kernel_map.centred_map(kernel, x, k, coefficients), info
 
@@ -99,7 +101,7 @@ def fit_dependent(
     found = find(np.asarray(k, np.float64), groups, num_groups=num_groups, rtol=rtol)
     m = found.shape[1]
     coefficients = spectral.fix_signs(jnp.asarray(np.pad(found, ((0, 0), (0, num_groups - 1 - m))), k.dtype))
-    status = kernel_map.status_of(k, Status.OK if m else Status.RANK_DEFICIENT)
+    status = kernel_map.status_of(kernel, x, k, Status.OK if m else Status.RANK_DEFICIENT)
     info = fitinfo.closed_form(dtype=k.dtype, status=status, rank=m)
     return kernel_map.centred_map(kernel, x, k, coefficients), info
 

@@ -62,7 +62,7 @@ def _fit(
     kernel, x = jax.lax.stop_gradient((kernel, x))
     k = kernel(x, x)
     found, info = rca.fit(k, groups, num_groups=num_groups, pca_components=pca_components, ridge=ridge)
-    info = info._replace(status=kernel_map.status_of(k, info.status))
+    info = info._replace(status=kernel_map.status_of(kernel, x, k, info.status))
     return kernel_map.from_linear(kernel, x, found), info
 
 
@@ -98,7 +98,7 @@ def _fit_ridge(
     status = jnp.where(enough, int(Status.OK), int(Status.NOT_PSD))
     status = jnp.where(definite, status, int(Status.RANK_DEFICIENT))
     jitter = ridge * jnp.trace(covariance) / len(k)
-    info = fitinfo.closed_form(dtype=k.dtype, status=kernel_map.status_of(k, status), jitter=jitter)
+    info = fitinfo.closed_form(dtype=k.dtype, status=kernel_map.status_of(kernel, x, k, status), jitter=jitter)
     return kernel_map.centred_map(kernel, x, k, coefficients), info
 
 
@@ -127,21 +127,27 @@ def _fit_metric(
     half = solve_triangular(lower, jnp.eye(n, dtype=within.dtype), lower=True)
     root = centre(half.T) / jnp.sqrt(jnp.asarray(n, within.dtype))
     enough = psd.is_definite(jnp.diagonal(lower)) & jnp.isfinite(root).all()
-    status = kernel_map.status_of(k, jnp.where(enough, int(Status.OK), int(Status.NOT_PSD)))
+    status = kernel_map.status_of(kernel, x, k, jnp.where(enough, int(Status.OK), int(Status.NOT_PSD)))
     info = fitinfo.closed_form(dtype=within.dtype, status=status, jitter=epsilon)
     return KernelMetric(kernel=kernel, train=jnp.asarray(x), root=root, epsilon=epsilon), info
 
 
 def squared_distance(metric: KernelMetric, x: jax.Array, y: jax.Array) -> jax.Array:
     """`(phi_x - phi_y)' C^-1 (phi_x - phi_y)` of two images `[d]`."""
-    return squared_distance_matrix(metric, x[None, :], y[None, :])[0, 0]
+    checks.shapes(x=(x, "d"), y=(y, "d"), train=(metric.train, "n d"))
+    checks.floating(x=x, y=y)
+    return _squared_distance_matrix(metric, x[None, :], y[None, :])[0, 0]
 
 
-@jax.jit
 def squared_distance_matrix(metric: KernelMetric, x: jax.Array, y: jax.Array) -> jax.Array:
     """Squared distances `[g, q]` of x `[g, d]` to y `[q, d]`: `(|phi_x - phi_y|^2 - |F'(k_x - k_y)|^2) / e`."""
     checks.shapes(x=(x, "g d"), y=(y, "q d"), train=(metric.train, "n d"))
     checks.floating(x=x, y=y)
+    return _squared_distance_matrix(metric, jnp.asarray(x), jnp.asarray(y))
+
+
+@jax.jit
+def _squared_distance_matrix(metric: KernelMetric, x: jax.Array, y: jax.Array) -> jax.Array:
     own_x, own_y = (jax.vmap(lambda row: metric.kernel(row[None, :], row[None, :])[0, 0])(rows) for rows in (x, y))
     plain = own_x[:, None] + own_y[None, :] - 2 * metric.kernel(x, y)
     z_x, z_y = (metric.kernel(rows, metric.train) @ metric.root for rows in (x, y))

@@ -178,6 +178,7 @@ EXEMPT: list = [
     members.map_members,  # map_sums
     sampling.class_rows,  # on the host: the labels give the shape
     sampling.check_subspace,  # checks concrete values and returns nothing
+    members.check_columns,  # the same, of columns
     lda_checks.samples,
     lda_checks.images,
     lda_checks.width,

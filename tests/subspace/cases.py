@@ -103,7 +103,7 @@ CASES = [
         rca.in_unit,
         lambda r: (a_map(r), rca.Whitening(np.eye(2), np.int32(2), r.uniform()), np.int32(0), np.int32(3), samples(r)),
     ),
-    Case(kernel_map.status_of, lambda r: (a_gram_matrix(r), np.int32(4))),
+    Case(kernel_map.status_of, lambda r: (gaussian(r), images(r), a_gram_matrix(r), np.int32(4))),
     Case(rca.diagnosis, lambda r: (r.normal(size=(4, 3)), np.int32(2), np.int32(3), np.float64(0.1))),
     Case(np_per.fit, lambda r: (images(r), GROUPS), FIVE, factor=10),
     Case(np_per.fit_dual, lambda r: (images(r), GROUPS), FIVE, grad=(0,), factor=100),
