@@ -97,7 +97,7 @@ def update(clusters: KMeans, x: jax.Array) -> tuple[KMeans, jax.Array, jax.Array
 
 def _assign(centers: jax.Array, x: jax.Array) -> Assignment:
     """`assign` of numbers of ordinary size."""
-    squared = distances.squared_distance_matrix(x, centers)
+    squared = distances.ordinary_squared_distances(x, centers)
     least = squared.min(axis=1)
     return Assignment(jnp.where(jnp.isnan(least), -1, distances.first_min(squared)), least)
 

@@ -52,12 +52,12 @@ def classify(gallery: ArrayLike, labels: ArrayLike, probes: ArrayLike, *, block_
 def _nearest(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int, block_size: int) -> Neighbors:
     power = scaling.squarable_exponent(gallery, probes)
     gallery, probes = scaling.shifted(gallery, -power), scaling.shifted(probes, -power)
-    is_lost = jnp.isnan(gallery).any()
+    is_lost = ~jnp.isfinite(gallery).all()
 
     def of_block(rows: jax.Array) -> Neighbors:
         indices = _indices(*jax.lax.stop_gradient((gallery, rows)), num_neighbors=num_neighbors)
         squared = scaling.shifted(_squared(gallery, rows, indices), 2 * power)
-        unknown = (is_lost | jnp.isnan(rows).any(axis=1))[:, None]
+        unknown = (is_lost | ~jnp.isfinite(rows).all(axis=1))[:, None]
         return Neighbors(jnp.where(unknown, -1, indices), jnp.where(unknown, jnp.nan, squared))
 
     q = probes.shape[0]
@@ -70,7 +70,7 @@ def _nearest(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int, block
 def _indices(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int) -> jax.Array:
     """The nearest rows `[q, k]`, from candidates where they are sure to hold them."""
     width = min(gallery.shape[0], num_neighbors + _SPARE)
-    estimates = distances.squared_distance_matrix(probes, gallery)
+    estimates = distances.ordinary_squared_distances(probes, gallery)
     negative, candidates = jax.lax.top_k(-estimates, width)
     candidates = jnp.sort(candidates, axis=1)  # ties go to the lowest index
     squared = _squared(gallery, probes, candidates)

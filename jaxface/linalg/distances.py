@@ -65,26 +65,33 @@ def squared_distance_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
     Both sides are moved by the mean of y first: distances do not change, and cancellation of large common offsets goes.
     """
     chex.assert_equal(x.shape[1], y.shape[1])
-    x, y = as_floating(x), as_floating(y)
-    shift = jax.lax.stop_gradient(jnp.where(jnp.isfinite(y), y, 0).mean(axis=0))[None, :]
-    x, y = x - shift, y - shift
-    # Each side has a power of its own: under vmap over rows of x there is one y still, and not one for each row.
-    powers = scaling.squarable_exponent(x), scaling.squarable_exponent(y)
-    x, y = scaling.shifted(x, -powers[0]), scaling.shifted(y, -powers[1])
-    power = jnp.maximum(*powers)
-    squared = (
-        scaling.shifted((x * x).sum(axis=1), 2 * (powers[0] - power))[:, None]
-        + scaling.shifted((y * y).sum(axis=1), 2 * (powers[1] - power))[None, :]
-        - scaling.shifted(2 * x @ y.T, powers[0] + powers[1] - 2 * power)
-    )
-    # A maximum would halve the second derivatives where rows coincide.
-    squared = squared + jax.lax.stop_gradient(jnp.maximum(-squared, 0))
+    x, y = _about_the_mean(as_floating(x), as_floating(y))
+    power = scaling.squarable_exponent(x, y)
+    squared = _squared_distances(scaling.shifted(x, -power), scaling.shifted(y, -power))
     return scaling.shifted(squared, 2 * power)
+
+
+def ordinary_squared_distances(x: jax.Array, y: jax.Array) -> jax.Array:
+    """`squared_distance_matrix` of numbers whose squares are in range, without a look at their size."""
+    chex.assert_equal(x.shape[1], y.shape[1])
+    return _squared_distances(*_about_the_mean(x, y))
 
 
 def cosine_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
     """Cosines `[n, m]` of all pairs of rows."""
     return normalize(x) @ normalize(y).T
+
+
+def _about_the_mean(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Both sides moved by the mean of what is finite in y."""
+    shift = jax.lax.stop_gradient(jnp.where(jnp.isfinite(y), y, 0).mean(axis=0))[None, :]
+    return x - shift, y - shift
+
+
+def _squared_distances(x: jax.Array, y: jax.Array) -> jax.Array:
+    squared = (x * x).sum(axis=1)[:, None] + (y * y).sum(axis=1)[None, :] - 2 * x @ y.T
+    # A maximum would halve the second derivatives where rows coincide.
+    return squared + jax.lax.stop_gradient(jnp.maximum(-squared, 0))
 
 
 def _length(x: jax.Array) -> jax.Array:

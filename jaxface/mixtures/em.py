@@ -38,6 +38,10 @@ _EMPTY = 1e-8
 _RESOLUTION = 16
 
 
+# Powers of two whose inverses are in range too.
+_LARGEST_POWER = 120
+
+
 class Repairs(NamedTuple):
     """What an M-step did so that the model stays valid."""
 
@@ -109,9 +113,11 @@ def m_step(model: M, moments: Moments, *, regression: Regression = joint, floor:
     return model.with_views(donors.log_weights, tuple(repaired)), Repairs(jnp.stack(jitters), donors.num_empty)
 
 
-def update(model: M, rows: Rows, *, regression: Regression, floor: float) -> tuple[M, jax.Array, Repairs]:
-    """One step: the new model, the log-likelihood of the old one, and the repairs."""
-    moments, log_likelihood = stats.collect(model.log_weights, model.views, rows)
+def update(
+    model: M, rows: Rows, factors: jax.Array | None = None, *, regression: Regression, floor: float
+) -> tuple[M, jax.Array, Repairs]:
+    """One step on samples (times `factors` `[n]`): the new model, the log-likelihood of the old one, the repairs."""
+    moments, log_likelihood = stats.collect(model.log_weights, model.views, rows, factors)
     model, repairs = m_step(model, moments, regression=regression, floor=floor)
     return model, log_likelihood, repairs
 
@@ -150,17 +156,18 @@ def fit_rows(
     dtype = jnp.result_type(rows.values, *jax.tree.leaves(init))
     rows, init = jax.tree.map(lambda leaf: leaf.astype(dtype), (rows, init))
     powers = _powers(rows, init)
-    rows = rows._replace(values=scaling.shifted(rows.values, -_by_dimension(init, powers)[None, None, :]))
+    by_dimension = _by_dimension(init, powers)
+    factors = scaling.shifted(jnp.ones(by_dimension.shape, dtype), -by_dimension)
     init = _in_units(init, powers)
     none = jnp.zeros((), jnp.int32)
 
     def step(state: tuple[M, Repairs, jax.Array]) -> tuple[tuple[M, Repairs, jax.Array], jax.Array]:
-        model, log_likelihood, repairs = update(state[0], rows, regression=regression, floor=floor)
+        model, log_likelihood, repairs = update(state[0], rows, factors, regression=regression, floor=floor)
         return (model, repairs, state[2] + repairs.num_empty), log_likelihood
 
     start = (init, Repairs(jnp.zeros(len(init.views), dtype), none), none)
     (model, last, replaced), trace = loops.iterate(step, start, num_iters=num_iters, tol=tol)
-    log_units = math.log(2) * _by_dimension(init, powers).sum().astype(dtype)
+    log_units = math.log(2) * by_dimension.sum().astype(dtype)
     model, jitter = _in_units(model, -powers), scaling.shifted(last.jitter, 2 * powers).max()
     found = jnp.where((last.jitter > 0).any(), int(Status.RANK_DEFICIENT), int(Status.OK))
     found = jnp.where(last.num_empty > 0, int(Status.EMPTY_COMPONENT), found)
@@ -191,9 +198,9 @@ def _powers(rows: Rows, init: Mixture) -> jax.Array:
         part = rows.values[:, :, start : (start := start + view.mean.shape[1])]
         center = jax.nn.softmax(init.log_weights) @ view.mean
         # A constant view deviates from its mean by rounding, which is no size.
-        least = 64 * float(jnp.finfo(part.dtype).eps) * part
-        found.append(scaling.exponent(part - center[None, None, :], least))
-    return jnp.stack(found)
+        rounding = 64 * float(jnp.finfo(part.dtype).eps) * jnp.abs(part)
+        found.append(scaling.exponent(jnp.maximum(jnp.abs(part - center[None, None, :]), rounding)))
+    return jnp.clip(jnp.stack(found), -_LARGEST_POWER, _LARGEST_POWER)
 
 
 def _by_dimension(model: Mixture, powers: jax.Array) -> jax.Array:

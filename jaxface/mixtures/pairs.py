@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.linalg import scaling
 from jaxface.mixtures.pcca import PCCAMixture
 from jaxface.mixtures.views import View, checked, distance, log_density, project, solve
 
@@ -41,7 +40,7 @@ def _llr_matrix(model: PCCAMixture, x: jax.Array, y: jax.Array) -> jax.Array:
     forms = solve(model.log_weights, model.views)
     n = model.mean_x.shape[1]
     r_x, r_y = (
-        scaling.shifted(v - forms.origin[None, part], -forms.powers[None, part])
+        (v - forms.origin[None, part]) * forms.factors[None, part]
         for v, part in ((x, slice(None, n)), (y, slice(n, None)))
     )
     u_x, u_y = jnp.tensordot(r_x, forms.gain[:n], 1), jnp.tensordot(r_y, forms.gain[n:-1], 1) + forms.gain[-1:]

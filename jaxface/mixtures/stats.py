@@ -175,10 +175,17 @@ def _in_blocks(views: list[jax.Array], weights: jax.Array | None, *, number: int
 
 
 @jax.jit
-def collect(log_weights: jax.Array, views: tuple[View, ...], rows: Rows) -> tuple[Moments, jax.Array]:
-    """`e_step` of samples in blocks."""
+def collect(
+    log_weights: jax.Array, views: tuple[View, ...], rows: Rows, factors: jax.Array | None = None
+) -> tuple[Moments, jax.Array]:
+    """`e_step` of samples in blocks, or of samples times `factors` `[n]`."""
     forms = solve(log_weights, views)
-    sums, log_likelihood = _fold(partial(_sums_of_block, forms, views), rows)
+
+    def of_block(values: jax.Array, weights: jax.Array) -> tuple[_Sums, jax.Array]:
+        values = values if factors is None else values * factors[None, :]
+        return _sums_of_block(forms, views, values, weights)
+
+    sums, log_likelihood = _fold(of_block, rows)
     return _moments(forms, views, sums), log_likelihood
 
 
@@ -217,7 +224,7 @@ def _sums_of_block(
     density = joint.sum(axis=1, keepdims=True)
     g = joint * (weights[:, None] / density)  # [s, k]
     weighted = turned(g)
-    r = scaling.shifted(values - forms.origin[None, :], -forms.powers[None, :])
+    r = (values - forms.origin[None, :]) * forms.factors[None, :]
     parts = jnp.split(r, np.cumsum([view.mean.shape[1] for view in views])[:-1], axis=1)
     if is_full(views[0].noise):
         first, second = weighted @ r, tuple(_outer_sum(g, part) for part in parts)

@@ -65,7 +65,8 @@ class Woodbury(NamedTuple):
     """
 
     origin: jax.Array  # [n], the mean of the mixture: samples are moved there before anything is squared
-    powers: jax.Array  # int32 [n], the units: r = 2^-powers (v - origin)
+    powers: jax.Array  # int32 [n], the units
+    factors: jax.Array  # [n], 2^-powers: r = factors (v - origin)
     log_unit: jax.Array  # [], what a log density of r has more than that of v
     mean: jax.Array  # [k, n], of the components, in r
     log_constant: jax.Array  # [k], log w - (n log 2 pi + log|Sigma|) / 2
@@ -155,6 +156,7 @@ def solve(log_weights: jax.Array, views: tuple[View, ...]) -> Woodbury:
     return Woodbury(
         origin=jnp.concatenate(origin),
         powers=units,
+        factors=scaling.shifted(jnp.ones_like(units, mean.dtype), -units),
         log_unit=math.log(2) * units.sum().astype(mean.dtype),
         mean=mean,
         log_constant=log_weights - log_norm / 2,
@@ -169,7 +171,7 @@ def project(forms: Woodbury, v: jax.Array) -> Projection:
 
     `vmap` makes one wide product of each form.
     """
-    r = scaling.shifted(v - forms.origin, -forms.powers)
+    r = (v - forms.origin) * forms.factors
     u = jnp.tensordot(jnp.append(r, 1), forms.gain, 1)
     squared, start = -(u * u).sum(axis=0), 0
     for whitening in forms.whitening:

@@ -79,6 +79,7 @@ CASES = [
     Case(distances.cosine, lambda r: (r.normal(size=4), r.normal(size=4)), grad=(0, 1)),
     Case(distances.as_floating, lambda r: (rows(r),), grad=(0,)),
     Case(distances.squared_distance_matrix, lambda r: (rows(r), rows(r, 5)), grad=(0, 1)),
+    Case(distances.ordinary_squared_distances, lambda r: (rows(r), rows(r, 5)), grad=(0, 1)),
     Case(distances.cosine_matrix, lambda r: (rows(r), rows(r, 5)), grad=(0, 1)),
     Case(distances.first_min, lambda r: (r.integers(0, 4, size=(6, 5)).astype(float),)),
     Case(scaling.exponent, lambda r: (1e6 * rows(r), rows(r))),
