@@ -109,16 +109,22 @@ def gaussian(member: LdaMember, y: jax.Array) -> jax.Array:
     checks.floating(y=y)
     # |z|^2 is common to all classes, and W m_c costs less than W'y. About the mean of the centres: far from the origin
     # the squares of centres differ by less than their rounding.
-    shift = member.centers.mean(axis=0)
-    centers = member.centers - shift[None, :]
+    of_centers, of_basis = scaling.exponent(member.centers), scaling.exponent(member.basis)
+    centers, basis = scaling.shifted(member.centers, -of_centers), scaling.shifted(member.basis, -of_basis)
+    shift = centers.mean(axis=0)
+    centers = centers - shift[None, :]
     offsets = (centers**2).sum(axis=1) / 2 + centers @ shift
-    return posteriors.linear(y[:, member.axes], member.basis @ centers.T, offsets)
+    return posteriors.linear(
+        y[:, member.axes], basis @ centers.T, offsets, power=of_centers + of_basis, offset_power=2 * of_centers
+    )
 
 
 def cosine(member: LdaMember, y: jax.Array) -> jax.Array:
     """`log P_c` `[n, c]` of rows y `[n, p]`, `P_c` proportional to `(1 + cos(z, m_c)) / 2`: without temperature."""
     checks.floating(y=y)
-    return posteriors.cosine(y[:, member.axes] @ member.basis, member.centers)
+    # A cosine has no unit: that of the product is left out.
+    y, basis = (scaling.shifted(part, -scaling.squarable_exponent(part)) for part in (y[:, member.axes], member.basis))
+    return posteriors.cosine(y @ basis, member.centers)
 
 
 @partial(jax.jit, static_argnames=("num_classes", "width", "in_order", "block_size"))

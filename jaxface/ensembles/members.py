@@ -50,7 +50,8 @@ def choose(criterion: ArrayLike, subsets: ArrayLike) -> jax.Array:
     `criterion` `[m, k]` is what each member finds for all candidates, `subsets` `[m, rho]` what it may choose from. A
     candidate whose criterion is NaN cannot be compared: it is refused, and the choice is -1 under a transformation.
     """
-    checks.shapes(criterion=(criterion, "m k"), subsets=(subsets, "m rho"))
+    sizes = checks.shapes(criterion=(criterion, "m k"), subsets=(subsets, "m rho"))
+    checks.at_least("number of candidates in subsets", sizes["rho"], 1)
     checks.floating(criterion=criterion)
     criterion, subsets = jnp.asarray(criterion), jnp.asarray(checks.fits_int32("subsets", subsets))
     found = jnp.take_along_axis(criterion, subsets, axis=1)

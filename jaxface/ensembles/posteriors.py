@@ -14,7 +14,7 @@ from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
 from jaxface.ensembles.members import check_columns, map_members
-from jaxface.linalg import distances, scatter
+from jaxface.linalg import distances, scaling, scatter
 
 Posterior = Callable[[Any, jax.Array], jax.Array]
 Rule = Callable[[jax.Array], jax.Array]
@@ -28,8 +28,10 @@ def class_centers(z: jax.Array, labels: jax.Array, *, num_classes: int) -> jax.A
 def gaussian(z: jax.Array, centers: jax.Array) -> jax.Array:
     """`log softmax_c(-|z - m_c|^2 / 2)` `[n, c]` of z `[n, r]`, whitened so that S_w is I, and centres `[c, r]`."""
     shift = centers.mean(axis=0)[None, :]
-    centers = centers - shift
-    return linear(z - shift, centers.T, (centers**2).sum(axis=1) / 2)
+    z, centers = z - shift, centers - shift
+    power = scaling.exponent(z, centers)
+    z, centers = scaling.shifted(z, -power), scaling.shifted(centers, -power)
+    return linear(z, centers.T, (centers**2).sum(axis=1) / 2, power=2 * power, offset_power=2 * power)
 
 
 def cosine(z: jax.Array, centers: jax.Array) -> jax.Array:
@@ -39,9 +41,17 @@ def cosine(z: jax.Array, centers: jax.Array) -> jax.Array:
     return jnp.log(similarity) - jnp.log(similarity.sum(axis=1, keepdims=True))
 
 
-def linear(x: jax.Array, coefficients: jax.Array, offsets: jax.Array) -> jax.Array:
-    """`log softmax_c(x'a_c - b_c)` `[n, c]`: x `[n, d]`, coefficients `[d, c]`, offsets `[c]`."""
-    return jax.nn.log_softmax(x @ coefficients - offsets[None, :])
+def linear(
+    x: jax.Array, coefficients: jax.Array, offsets: jax.Array, *, power: Any = 0, offset_power: Any = 0
+) -> jax.Array:
+    """`log softmax_c(2^power x'a_c - 2^offset_power b_c)` `[n, c]`: x `[n, d]`, coefficients `[d, c]`, offsets `[c]`.
+
+    Classes may lie so far apart that their logits leave the range of the type: the largest is subtracted before.
+    """
+    top = jnp.maximum(scaling.exponent(coefficients) + power, scaling.exponent(offsets) + offset_power)
+    logits = x @ scaling.shifted(coefficients, power - top) - scaling.shifted(offsets, offset_power - top)[None, :]
+    below = scaling.shifted(logits - jax.lax.stop_gradient(logits.max(axis=1, keepdims=True)), top)
+    return below - jnp.log(jnp.exp(below).sum(axis=1, keepdims=True))
 
 
 def log_posteriors(members: Any, x: ArrayLike, *, posterior: Posterior, block_size: int | None = 1) -> jax.Array:

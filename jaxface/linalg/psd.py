@@ -29,7 +29,8 @@ def add_ridge(a: jax.Array, ridge: jax.Array | float) -> jax.Array:
 def cholesky(a: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
     """Lower L `[d, d]` with `L L' = A + ridge (tr A / d) I`; NaN when that is not positive definite."""
     checks.floating(a=a)
-    return jnp.linalg.cholesky(add_ridge(symmetrize(a), ridge))
+    lower = jnp.linalg.cholesky(add_ridge(symmetrize(a), ridge))
+    return jnp.where(jnp.isfinite(a).all(), lower, jnp.nan)  # LAPACK stops at NaN and leaves the rows before it
 
 
 def is_definite(pivots: jax.Array) -> jax.Array:

@@ -23,6 +23,7 @@ from jaxface.ensembles import (
     sweep,
 )
 from jaxface.ensembles.pair_scores import cosine, distance
+from jaxface.ensembles.posteriors import gaussian as posteriors_of_rows
 from tests.ensembles import draws
 from tests.tolerances import assert_close
 
@@ -165,3 +166,25 @@ def test_what_would_wrap_or_round_is_refused_at_every_door(dtype, rng):
     for call in calls.values():
         with pytest.raises(ValueError, match=rf"must be a floating point array.*; got dtype {np.dtype(dtype)}"):
             call()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e13, 1e25])
+def test_people_who_lie_far_apart_have_posteriors_of_zero_and_one(scale, rng):
+    """Members and images in a larger unit: squares of distances are infinite, and the nearest person is certain."""
+    members = lda_member.LdaMember(
+        axes=np.arange(3, dtype=np.int32),
+        basis=(scale * rng.normal(size=(3, 2))).astype(np.float32),
+        centers=(scale**1.5 * rng.normal(size=(4, 2))).astype(np.float32),
+    )
+    y = (np.sqrt(scale) * rng.normal(size=(9, 3))).astype(np.float32)
+    z, centers = y.astype(np.float64) @ members.basis, np.asarray(members.centers, np.float64)
+    squared = ((z[:, None] - centers[None]) ** 2).sum(axis=2) / 2
+    expected = -squared - jax.nn.logsumexp(-squared, axis=1, keepdims=True)
+    for found in (
+        lda_member.gaussian(members, y),
+        posteriors_of_rows(jnp.asarray(z, jnp.float32), jnp.asarray(centers, jnp.float32)),
+    ):
+        near = np.isfinite(found)
+        np.testing.assert_allclose(np.asarray(found)[near], expected[near], rtol=1e-4, atol=1e-4)
+        assert (expected[~near] < -1e30).all()
+    assert np.isfinite(lda_member.cosine(members, y)).all()
