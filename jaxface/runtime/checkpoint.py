@@ -107,8 +107,11 @@ class Checkpoints:
                 shutil.rmtree(entry, ignore_errors=True)
 
     def close(self) -> None:
-        """Waits for writes and lets go of threads."""
-        self._handler.close()
+        """Waits for writes and lets go of threads; an error that a thread kept is named like one of `save`."""
+        try:
+            self._handler.close()
+        except (OSError, ValueError) as error:
+            raise _storage_error(self.folder, error) from error
 
 
 def run_in_segments(

@@ -134,6 +134,21 @@ def test_a_checkpoint_that_cannot_be_written_is_named_and_the_one_before_it_stay
     store.close()
 
 
+def test_a_full_disk_that_shows_when_a_run_closes_is_named(tmp_path, monkeypatch):
+    """Orbax writes in threads: what they could not say during `save` comes out at the end."""
+    store = Checkpoints(tmp_path)
+    store.save(1, state())
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    plain = store._handler.close
+    monkeypatch.setattr(store._handler, "close", full)
+    with pytest.raises(OSError, match=f"the disk is full: {tmp_path} was not written"):
+        store.close()
+    plain()
+
+
 FULL = """
 import resource, sys
 import jax.numpy as jnp, numpy as np
