@@ -25,7 +25,7 @@ from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
 from jaxface.core.fitinfo import Status
-from jaxface.features import forms, krylov, maps
+from jaxface.features import forms, krylov, maps, units
 from jaxface.features.forms import Form
 from jaxface.features.krylov import Solution
 from jaxface.features.maps import FeatureMap
@@ -154,45 +154,14 @@ def _invert_matrix(
 
 def solver(params: FeatureMap, form: Form, method: Method = least_squares) -> Callable[[jax.Array], jax.Array]:
     """A function of the features `[f]` of one vector that gives the vector, to be mapped inside one program."""
-    own, power = in_own_unit(params)
+    own, power = units.in_own_unit(params)
     solve = method(own)
     return lambda features: scaling.shifted(solve(features, form).x, power)
 
 
-class _Rescaled(NamedTuple):
-    """The map `2^power V`."""
-
-    params: FeatureMap
-    power: jax.Array
-
-    @property
-    def input_dim(self) -> int:
-        return self.params.input_dim
-
-    @property
-    def num_features(self) -> int:
-        return self.params.num_features
-
-    def project(self, x: jax.Array) -> jax.Array:
-        return scaling.shifted(self.params.project(x), self.power)
-
-    def transpose(self, u: jax.Array) -> jax.Array:
-        return scaling.shifted(self.params.transpose(u), self.power)
-
-    def inverse(self, u: jax.Array) -> jax.Array:
-        return scaling.shifted(self.params.inverse(u), -self.power)
-
-
-def in_own_unit(params: FeatureMap) -> tuple[_Rescaled, jax.Array]:
-    """The map for vectors in units of `2^power`, in which no product of V'V leaves the range, and the power."""
-    ones = jnp.ones(params.input_dim, maps.dtype_of(params))
-    power = -scaling.exponent(params.project(ones))
-    return _Rescaled(params, power), power
-
-
 def _inverse(params: FeatureMap, form: Form, method: Method) -> Callable[[jax.Array], tuple[jax.Array, Validity]]:
     """The inverse of one vector, with everything prepared that depends on the map alone."""
-    params, power = in_own_unit(params)
+    params, power = units.in_own_unit(params)
     solve = method(params)
     least, largest = _spectral_range(params)
 

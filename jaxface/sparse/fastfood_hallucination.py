@@ -25,7 +25,7 @@ from jax.typing import ArrayLike
 from jaxface.core import checks, fitinfo, prng
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params, static, whole
-from jaxface.features import choose_bandwidth, dekernelize, fastfood, feature_matrix, forms, gram_matrix
+from jaxface.features import choose_bandwidth, dekernelize, fastfood, feature_matrix, forms, gram_matrix, units
 from jaxface.features.fastfood import Fastfood
 from jaxface.linalg import hadamard, scaling
 from jaxface.sparse import atom_update, ksvd, omp
@@ -110,7 +110,7 @@ def effective_beta(maps: Maps, beta: ArrayLike) -> jax.Array:
 
     `|phi(y)|^2` is about `|y|^2 / bandwidth^2`, and the mean square of the entries of V is `1 / bandwidth^2`.
     """
-    own = {name: dekernelize.in_own_unit(m) for name, m in maps._asdict().items()}
+    own = {name: units.in_own_unit(m) for name, m in maps._asdict().items()}
     squares = {name: jnp.trace(gram_matrix(m)) / (m.num_features * m.input_dim) for name, (m, _) in own.items()}
     power = own["face"][1] - own["visible"][1]
     return scaling.shifted(jnp.asarray(beta * squares["visible"] / squares["face"]), 2 * power)

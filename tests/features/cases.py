@@ -18,6 +18,7 @@ from jaxface.features import (
     sorf,
     spectra,
     trig,
+    units,
 )
 from tests.transformations import Case
 
@@ -129,7 +130,7 @@ EXEMPT = [
     spectra.matern,
     dekernelize.least_squares,  # methods return solvers, which `invert` runs
     dekernelize.solver,  # the same, for programs of one's own
-    dekernelize.in_own_unit,  # a map in, a map out
+    units.in_own_unit,  # a map in, a map out
     dekernelize.conjugate_gradient,
     dekernelize.gauss_newton,
     dekernelize.square,

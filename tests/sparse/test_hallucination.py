@@ -386,7 +386,8 @@ def test_atoms_are_taken_back_at_their_usual_size(rng):
     face_map = fastfood.init(KEY, input_dim=d, num_features=f, bandwidth=2.0, dtype=float)
     atoms = rng.uniform(-1, 1, size=(f + 7, k)) / f**0.5
     codes = SparseCode(jnp.asarray([[0, 1], [2, 0], [1, 3], [2, 3]]), jnp.asarray(rng.normal(size=(4, 2))))
-    found = by_fastfood._atom_images(face_map, Dictionary(atoms=jnp.asarray(atoms)), codes)
+    found, status = by_fastfood._atom_images(face_map, Dictionary(atoms=jnp.asarray(atoms)), codes)
+    assert int(status) == Status.OK
     v = np.asarray(fastfood.dense_matrix(face_map))
     for j in range(k):
         used = np.asarray(codes.values)[np.asarray(codes.indices) == j]
