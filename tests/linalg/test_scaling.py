@@ -23,6 +23,20 @@ def test_shifts_there_and_back_change_no_digit(size):
     assert float(inside[0] / inside[1]) == float(x[0] / x[1])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_shifts_and_exponents_are_those_of_numpy_from_end_to_end_of_the_range(dtype, rng):
+    info = np.finfo(dtype)
+    sizes = rng.integers(info.minexp + 1, info.maxexp + 1, 500)
+    x = np.ldexp(rng.uniform(0.5, 1, 500).astype(dtype), sizes)
+    power = rng.integers(2 * info.minexp, 2 * info.maxexp, 500).astype(np.int32)
+    with np.errstate(over="ignore", under="ignore"):
+        expected = np.ldexp(x, power)
+    is_normal = (expected == 0) | (expected >= info.tiny)  # XLA may flush what lies between
+    np.testing.assert_array_equal(jax.jit(scaling.shifted)(x, power)[is_normal], expected[is_normal])
+    found = jax.jit(lambda rows: scaling.row_exponents(rows, reach=0))(x[:, None])
+    np.testing.assert_array_equal(found[:, 0], np.frexp(x)[1])
+
+
 def test_the_exponent_knows_neither_zeros_nor_what_is_not_finite():
     assert int(scaling.exponent(jnp.zeros(3), jnp.zeros((0, 2)))) == 0
     assert int(scaling.exponent(jnp.asarray([jnp.nan, jnp.inf, 1e30]))) == 100
