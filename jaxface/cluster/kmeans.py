@@ -54,7 +54,8 @@ def init_plus_plus(key: jax.Array, x: jax.Array, *, num_clusters: int) -> KMeans
     start = x[jax.random.randint(first, (), 0, n)]
     squared = ((x - start[None, :]) ** 2).sum(axis=1)
     _, others = jax.lax.scan(draw, squared, jax.random.split(rest, num_clusters)[1:])
-    return KMeans(centers=scaling.shifted(jnp.concatenate([start[None, :], others]), power))
+    centers = scaling.shifted(jnp.concatenate([start[None, :], others]), power)
+    return KMeans(centers=jnp.where(jnp.isfinite(x).all(), centers, jnp.nan))  # a distance that is NaN draws nothing
 
 
 def init_random(key: jax.Array, x: jax.Array, *, num_clusters: int) -> KMeans:
@@ -80,6 +81,7 @@ def assign(clusters: KMeans, x: jax.Array) -> Assignment:
 def predict(clusters: KMeans, x: jax.Array) -> jax.Array:
     """Index of the centre nearest to one vector `[d]`; NaN as in `assign`."""
     checks.shapes(x=(x, "d"))
+    checks.floating(x=x)
     return assign(clusters, jnp.asarray(x)[None, :]).labels[0]
 
 
@@ -89,7 +91,7 @@ def update(clusters: KMeans, x: jax.Array) -> tuple[KMeans, jax.Array, jax.Array
     The r-th empty cluster moves to the sample that is r-th farthest from its centre.
     """
     checks.shapes(centers=(clusters.centers, "k d"), x=(x, "n d"))
-    x = jnp.asarray(x)
+    x = _checked(x, clusters.centers.shape[0])
     power = scaling.exponent(x, clusters.centers)
     centers, inertia, num_empty = _update(scaling.shifted(clusters.centers, -power), scaling.shifted(x, -power))
     return KMeans(centers=scaling.shifted(centers, power)), scaling.shifted(inertia, 2 * power), num_empty

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
 from jaxface.core.pytree import params, static
@@ -53,16 +54,21 @@ def encode(pipeline: ImagePipeline, image: jax.Array) -> jax.Array:
     return value.ravel()
 
 
-@functools.partial(jax.jit, static_argnames=("block_size",))
-def encode_batch(pipeline: ImagePipeline, images: jax.Array, *, block_size: int) -> jax.Array:
+def encode_batch(pipeline: ImagePipeline, images: ArrayLike, *, block_size: int) -> jax.Array:
     """Vectors `[n, d]` of images `[n, h, w]` or `[n, h, w, 3]` with at most `block_size` of them in flight.
 
     One program for each pipeline and shape of `images`. Blocks of 16 to 64 faces keep the intermediate images
     in the cache of a CPU.
     """
     checks.at_least("block_size", block_size, 1)
-    if images.ndim not in (3, 4):
-        raise ValueError(f"images must have shape [n, h, w] or [n, h, w, 3]; got shape {images.shape}.")
+    if np.ndim(images) not in (3, 4):
+        raise ValueError(f"images must have shape [n, h, w] or [n, h, w, 3]; got shape {np.shape(images)}.")
+    pixels.require_floating(images, "images")
+    return _encode_batch(pipeline, jnp.asarray(images), block_size=block_size)
+
+
+@functools.partial(jax.jit, static_argnames=("block_size",))
+def _encode_batch(pipeline: ImagePipeline, images: jax.Array, *, block_size: int) -> jax.Array:
     return blocks.map_rows(functools.partial(encode, pipeline), images, block_size=block_size)
 
 

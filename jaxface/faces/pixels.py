@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxface.core import checks
+
 
 def require(image: Any) -> None:
     """Checks that `image` is float32 or float64, `[h, w]` or `[h, w, 3]`, with at least one pixel."""
@@ -20,11 +22,17 @@ def require(image: Any) -> None:
         )
     if 0 in shape:
         raise ValueError(f"image must have at least one pixel; got shape {shape}.")
-    dtype = image.dtype if hasattr(image, "dtype") else jax.dtypes.result_type(image)
-    if dtype not in (np.float32, np.float64):
-        narrow = jnp.issubdtype(dtype, jnp.floating)
-        remedy = "image.astype('float32')" if narrow else "8-bit images with image.astype('float32') / 255"
-        raise ValueError(f"image must be float32 or float64 in [0, 1]; got dtype {dtype}. Convert {remedy}.")
+    require_floating(image)
+
+
+def require_floating(image: Any, name: str = "image") -> None:
+    """Checks that `image` is an array of float32 or float64."""
+    if not hasattr(image, "dtype"):
+        raise ValueError(f"{name} must be an array; got {checks.describe(image)[:80]}. Convert it with numpy.asarray.")
+    if image.dtype not in (np.float32, np.float64):
+        narrow = jnp.issubdtype(image.dtype, jnp.floating)
+        remedy = f"{name}.astype('float32')" if narrow else f"8-bit images with {name}.astype('float32') / 255"
+        raise ValueError(f"{name} must be float32 or float64 in [0, 1]; got dtype {image.dtype}. Convert {remedy}.")
 
 
 def require_gray(image: Any) -> None:

@@ -5,6 +5,7 @@ What the views share goes through z. W and z are defined up to a rotation in eac
 and use one fitted model for everything.
 """
 
+import math
 from functools import partial
 from typing import NamedTuple
 
@@ -209,6 +210,7 @@ def sample(key: jax.Array, model: PCCAMixture, *, num_samples: int) -> Sample:
     """Independent pairs of the model."""
     checks.typed_key(key)
     checks.at_least("num_samples", num_samples, 1)
+    checks.between("log_weights", model.log_weights, -math.inf, math.inf, closed_high=False)  # NaN draws nothing
     component_key, z_key, x_key, y_key = jax.random.split(key, 4)
     component = jax.random.categorical(component_key, model.log_weights, shape=(num_samples,)).astype(jnp.int32)
     d, dtype = model.loadings_x.shape[2], model.mean_x.dtype

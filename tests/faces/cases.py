@@ -118,6 +118,7 @@ CASES = [
 EXEMPT: list = [
     # Checks: they look at shapes and dtypes and return nothing.
     pixels.require,
+    pixels.require_floating,
     pixels.require_gray,
     pixels.require_color,
     # NumPy constants of static sizes, made while a function is traced.

@@ -74,11 +74,11 @@ def test_a_batch_equals_single_images_at_any_block_size(rng, count, block_size):
 
 def test_equal_pipelines_share_one_program(rng):
     images = rng.random((5, 20, 20))
-    before = pipeline.encode_batch._cache_size()
+    before = pipeline._encode_batch._cache_size()
     for _ in range(3):
         pipeline.encode_batch(pipeline.build([("block_dct", {"grid": (2, 2)})]), images, block_size=2)
         pipeline.encode_batch(pipeline.build([("block_dct", {"block": 8, "grid": [2, 2]})]), images, block_size=2)
-    assert pipeline.encode_batch._cache_size() == before + 1
+    assert pipeline._encode_batch._cache_size() == before + 1
 
 
 def test_a_pipeline_has_no_leaves():
