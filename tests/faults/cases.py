@@ -39,7 +39,7 @@ ROOMS = ("linalg", "faces", "subspace", "cluster", "joint_bayes", "losses", "ens
 INNER = (
     "linalg.psd", "linalg.spectral", "linalg.nullspace", "linalg.scatter", "linalg.products", "linalg.hadamard",
     "linalg.scaling", "linalg.distances.as_floating", "linalg.distances.first_min", "linalg.distances.safe_sqrt",
-    "linalg.gram.center", "faces.separable", "subspace.grouping", "subspace.pca.principal_axes",
+    "linalg.gram.center", "faces.separable", "faces.pixels", "subspace.grouping", "subspace.pca.principal_axes",
     "subspace.rca.whitening", "subspace.rca.in_unit", "subspace.rca.diagnosis", "subspace.held_out.group_error",
     "subspace.kernel_np_per.dual", "subspace.kernel_map.centred_map", "subspace.kernel_map.from_linear",
     "subspace.kernel_map.status_of", "joint_bayes.stats.within_scatter", "joint_bayes.stats.by_person",
@@ -70,7 +70,7 @@ STEPS = (
 )  # fmt: skip
 COUNTS_ERRORS = ("ensembles.sizes.sweep",)  # under jit a probe with NaN is an error among the others
 # NaN is left out of a part of the result, as documented, and stands in another part.
-TELLS_APART = ("joint_bayes.transfer.choose_weight", "cluster.kmeans.update", "sparse.online.update")
+TELLS_APART = ("joint_bayes.transfer.choose_weight", "sparse.online.update")
 FREE_BASIS = ("subspace.kernel_np_per",)  # far apart, all images are alike to a Gaussian kernel
 NAN_BY_DESIGN = ("bootstrapped", "mean_of_subjects", "reliability", "paired_interval", "split_interval")
 

@@ -140,21 +140,23 @@ def _is_close(left: np.ndarray, right: np.ndarray, rtol: float) -> bool:
 
 
 def check_nan(
-    clean: Result, found: Result, moved: list[Result], rows: list[Result], what: str, *, spreads: bool
+    clean: Result, found: Result, moved: list[Result], rows: list[Result], what: str, *, spreads: bool, rows_of: int
 ) -> str:
     """NaN stands in every number that depends on the entry, and in none that does not depend on its row.
 
     moved: results with other numbers in the place of the NaN; rows: with others in its whole row or array. An array
-    that is one row or one image `spreads` NaN over the result.
+    that is one row or one image `spreads` NaN over the result. A result with as many rows, `rows_of`, goes by rows.
     """
     if found.has_failed:
         return "status"
     required = _differences(clean, moved)
-    allowed = [a | b for a, b in zip(required, _differences(clean, rows), strict=True)]
+    allowed = [a | b for a, b in zip(required, _differences(clean, rows, exactly=True), strict=True)]
+    allowed = [_whole_rows(part) if rows_of == len(part) else part for part in map(np.atleast_1d, allowed)]
     depends = any(part.any() for part in required)
     if found.infos:
         expect(not depends and not found.silent_nan(), "silent NaN", f"{what}: a fit says {_status(found)}")
     for leaf, was, must, may in zip(found.leaves, clean.leaves, required, allowed, strict=True):
+        may = may.reshape(leaf.shape)
         if leaf.dtype.kind == "f":
             expect(not (must & ~np.isnan(leaf)).any(), "NaN lost", f"{what}: {leaf[must & ~np.isnan(leaf)][:3]}")
             spread = np.isnan(leaf) & ~np.isnan(was) & ~may & (bool(rows) and not spreads)
@@ -164,12 +166,18 @@ def check_nan(
     return "nan" if depends else "right"
 
 
-def _differences(clean: Result, others: list[Result]) -> list[np.ndarray]:
+def _whole_rows(part: np.ndarray) -> np.ndarray:
+    """Marks the rows of a result that have a mark."""
+    axes = tuple(range(1, part.ndim))
+    return np.broadcast_to(part.any(axis=axes, keepdims=True), part.shape)
+
+
+def _differences(clean: Result, others: list[Result], *, exactly: bool = False) -> list[np.ndarray]:
     found = [np.zeros(leaf.shape, bool) for leaf in clean.leaves]
     for other in others:
         for mark, left, right in zip(found, clean.leaves, other.leaves, strict=True):
             if left.dtype.kind == "f":
-                tolerance = 1e-5 * np.abs(left) + 1e-6 * _size(left)
+                tolerance = 0.0 if exactly else 1e-5 * np.abs(left) + 1e-6 * _size(left)
                 mark |= ~((np.abs(left - right) <= tolerance) | (left == right) | (np.isnan(left) & np.isnan(right)))
             else:
                 mark |= left != right
