@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import logsumexp
 from jax.typing import ArrayLike
 
@@ -142,7 +143,7 @@ def predict(fused: jax.Array) -> jax.Array:
     """
     checks.at_least("number of classes", checks.shapes(fused=(fused, "... c"))["c"], 1)
     checks.floating(fused=fused)
-    if checks.is_concrete(fused) and (lost := int(jnp.isnan(fused).any(axis=-1).sum())):
+    if checks.is_concrete(fused) and (lost := int(np.isnan(np.asarray(fused)).any(axis=-1).sum())):
         raise ValueError(f"fused must be free of NaN to name a class; {lost} answers hold NaN. Leave those images out.")
     return _winner(fused)
 

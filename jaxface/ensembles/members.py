@@ -67,5 +67,5 @@ def check_columns(name: str, members: Any, x: ArrayLike) -> None:
     axes = getattr(members, "axes", None)
     if axes is None or not checks.is_concrete(axes):
         return
-    needed = int(np.max(axes, initial=-1)) + 1
+    needed = int(np.asarray(axes).max(initial=-1)) + 1
     checks.at_least(f"number of columns of {name}", np.shape(x)[-1], needed, "the axes of the members")

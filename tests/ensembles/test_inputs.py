@@ -188,3 +188,20 @@ def test_people_who_lie_far_apart_have_posteriors_of_zero_and_one(scale, rng):
         np.testing.assert_allclose(np.asarray(found)[near], expected[near], rtol=1e-4, atol=1e-4)
         assert (expected[~near] < -1e30).all()
     assert np.isfinite(lda_member.cosine(members, y)).all()
+
+
+def test_what_is_known_inside_a_program_is_checked_there_too(rng):
+    """A committee and posteriors that a jitted function closes over are concrete while it is traced."""
+    y, labels, _ = draws.coordinates(rng)
+    members, _ = lda_member.fit(y, labels, draws.random_axes(rng, 2, 4, y.shape[1]), num_classes=C)
+    known = fused(members, y, posterior=lda_member.gaussian, rule=fusion.sum)
+
+    @jax.jit
+    def both(y):
+        return fused(members, y, posterior=lda_member.gaussian, rule=fusion.sum), fusion.predict(known)
+
+    again, named = both(y)
+    assert_close(again, known)
+    np.testing.assert_array_equal(named, fusion.predict(known))
+    with pytest.raises(ValueError, match="number of columns of x must be at least"):
+        jax.jit(lambda y: fused(members, y, posterior=lda_member.gaussian, rule=fusion.sum))(y[:, :1])
