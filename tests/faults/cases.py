@@ -112,12 +112,10 @@ class Door:
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
         """What a message may call an argument: its name, or that of a field of a parameter class."""
-        fields = [
-            field.name for arg in self.args(0) if dataclasses.is_dataclass(arg) for field in dataclasses.fields(arg)
-        ]
-        tuples = [name for arg in self.args(0) for name in getattr(arg, "_fields", ())]
+        paths = jax.tree_util.tree_leaves_with_path(self.args(0))
+        fields = [str(getattr(key, "name", "")) for path, _ in paths for key in path]
         views = ("x", "y", "set") if "views" in self.parameters else ()
-        return (*self.parameters, *fields, *tuples, *views, "number of")
+        return (*self.parameters, *filter(None, dict.fromkeys(fields)), *views, "number of")
 
     def args(self, seed: int) -> tuple[Any, ...]:
         """Arguments in float64, on the host."""

@@ -7,14 +7,14 @@ import numpy as np
 
 from jaxface.core.fitinfo import Status
 from tests.faults.calls import Args, Result, call, narrowed, widened
-from tests.faults.cases import FREE_BASIS, Door
+from tests.faults.cases import FREE_BASIS, TELLS_APART, Door
 from tests.faults.verdict import Wrong, expect
 
 LARGEST = float(np.finfo(np.float32).max)
 SMALLEST = 1e-36  # below it float32 loses bits, and XLA flushes to zero
 PERTURBATION = 1e-6  # some sixteen roundings of float32
 TIMES = 30.0  # that a float32 result may be farther off than one of its perturbed inputs
-FLOOR, ILL = 1e-3, 2e-2  # of the largest number: for most doors, and for those whose table allows much
+FLOOR, ILL = 1e-3, 5e-2  # of the largest number: for most doors, and for those whose table allows much
 
 
 def equal(found: Result, expected: Result, *, rtol: float = 1e-6) -> bool:
@@ -46,6 +46,8 @@ def check_against_wide(door: Door, args: Args, found: Result, what: str) -> str:
     if found.has_failed:
         return "status"
     expect(not found.silent_nan(), "silent NaN", what)
+    if door.name in TELLS_APART and any(np.isnan(leaf).any() for leaf in found.floats()):
+        return "status"
     if door.is_random or door.name.startswith(FREE_BASIS):
         return check_finite(door, found, what)
     try:
@@ -60,14 +62,13 @@ def check_against_wide(door: Door, args: Args, found: Result, what: str) -> str:
             continue
         near = [other.leaves[position] for other in others if other is not None]
         whole = f"{what}: leaf {position}"
-        _compare(left.astype(np.float64), right.astype(np.float64), near, door, whole, found, _rounding(args))
+        _compare(left.astype(np.float64), right.astype(np.float64), near, door, whole, found, _largest(args))
     return "right"
 
 
-def _rounding(args: Args) -> float:
-    """What is lost where arguments of different scales meet: a difference is as exact as the larger of them."""
+def _largest(args: Args) -> float:
     sizes = [_size(leaf) for leaf in jax.tree.leaves(args) if getattr(leaf, "dtype", None) == np.float64 and leaf.size]
-    return 1e-5 * min(max(sizes, default=0.0), 10.0)
+    return max(sizes, default=0.0)
 
 
 def _perturbed(door: Door, args: Args, seed: int) -> Result | None:
@@ -84,7 +85,7 @@ def _perturbed(door: Door, args: Args, seed: int) -> Result | None:
 
 
 def _compare(
-    left: np.ndarray, right: np.ndarray, near: list[np.ndarray], door: Door, what: str, found: Result, rounding: float
+    left: np.ndarray, right: np.ndarray, near: list[np.ndarray], door: Door, what: str, found: Result, sizes: float
 ) -> None:
     expect(left.shape == right.shape, "wrong result", f"{what}: shape {left.shape} for {right.shape}")
     held = np.abs(right) < LARGEST / 100
@@ -93,13 +94,17 @@ def _compare(
     spread = np.where(np.isfinite(spread), spread, np.inf)
     undefined = np.isnan(right) & held
     expect(not np.isnan(right).any() or not found.infos, "silent NaN", f"{what}: also in float64")
-    lost = np.isnan(left) & np.isfinite(right) & held & np.isfinite(spread)
+    # Where squares leave the range of float32, a score may be NaN; a fit has a status for that.
+    is_squarable = bool(found.infos) or sizes < LARGEST**0.5 / 10
+    lost = np.isnan(left) & np.isfinite(right) & held & np.isfinite(spread) & is_squarable
     expect(not lost.any(), "silent NaN", f"{what}: NaN for {right[lost][:3]}")
     beyond = np.isinf(left) & np.isfinite(right) & held & np.isfinite(spread)
     expect(not beyond.any(), "wrong result", f"{what}: infinity for {right[beyond][:3]}")
     both = np.isfinite(left) & np.isfinite(right) & held & ~undefined
     size = _size(right[held & np.isfinite(right)])
-    allowed = (ILL if door.case.factor >= 100 else FLOOR) * size + TIMES * spread + rounding + SMALLEST
+    allowed = (ILL if door.case.factor >= 100 else FLOOR) * size + TIMES * spread + SMALLEST
+    # Where arguments of different scales meet, a difference is as exact as the larger of them.
+    allowed = allowed + 1e-5 * min(sizes, 10.0)
     off = both & (np.abs(left - right) > allowed)
     if off.any():
         at = np.unravel_index(np.argmax(np.where(off, np.abs(left - right), 0)), left.shape)
