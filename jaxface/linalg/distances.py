@@ -66,15 +66,22 @@ def squared_distance_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
     """
     chex.assert_equal(x.shape[1], y.shape[1])
     x, y = _about_the_mean(as_floating(x), as_floating(y))
-    power = scaling.squarable_exponent(x, y)
-    squared = _squared_distances(scaling.shifted(x, -power), scaling.shifted(y, -power))
-    return scaling.shifted(squared, 2 * power)
+    # Each side has a power of its own: under vmap over rows of x there is one y still, and not one for each row.
+    of_x, of_y = scaling.squarable_exponent(x), scaling.squarable_exponent(y)
+    x, y, power = scaling.shifted(x, -of_x), scaling.shifted(y, -of_y), jnp.maximum(of_x, of_y)
+    squared = (
+        scaling.shifted((x * x).sum(axis=1), 2 * (of_x - power))[:, None]
+        + scaling.shifted((y * y).sum(axis=1), 2 * (of_y - power))[None, :]
+        - scaling.shifted(2 * x @ y.T, of_x + of_y - 2 * power)
+    )
+    return scaling.shifted(_not_negative(squared), 2 * power)
 
 
 def ordinary_squared_distances(x: jax.Array, y: jax.Array) -> jax.Array:
     """`squared_distance_matrix` of numbers whose squares are in range, without a look at their size."""
     chex.assert_equal(x.shape[1], y.shape[1])
-    return _squared_distances(*_about_the_mean(x, y))
+    x, y = _about_the_mean(x, y)
+    return _not_negative((x * x).sum(axis=1)[:, None] + (y * y).sum(axis=1)[None, :] - 2 * x @ y.T)
 
 
 def cosine_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
@@ -88,8 +95,7 @@ def _about_the_mean(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
     return x - shift, y - shift
 
 
-def _squared_distances(x: jax.Array, y: jax.Array) -> jax.Array:
-    squared = (x * x).sum(axis=1)[:, None] + (y * y).sum(axis=1)[None, :] - 2 * x @ y.T
+def _not_negative(squared: jax.Array) -> jax.Array:
     # A maximum would halve the second derivatives where rows coincide.
     return squared + jax.lax.stop_gradient(jnp.maximum(-squared, 0))
 
