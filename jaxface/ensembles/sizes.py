@@ -57,9 +57,7 @@ def sweep(
     widths = settings[:, 0] + settings[:, 1]
     used = np.where(np.arange(widths.max())[None, :] < widths[:, None], 0, -1)
     checks.between("num_components", num_components, 1, num_classes - 1)
-    probe_labels = checks.dense_labels("probe_labels", probe_labels, num_classes)
-    checks.floating(probes=probes)
-    checks.finite(probes=probes)
+    probe_labels = _checked_probes(probes, probe_labels, num_classes)
     labels, _ = lda_checks.samples(y, labels, used, num_classes=num_classes, ridge=ridge)
     lda_checks.principal(y)
     lda_checks.freedom(used, sizes["n"], num_classes, ridge=ridge)
@@ -109,6 +107,12 @@ def _sweep(
         return Sweep(committee.growth(found, probe_labels, rule=rule), committee.diagnose(found, probe_labels), info)
 
     return jax.lax.map(at, settings)
+
+
+def _checked_probes(probes: ArrayLike, labels: ArrayLike, num_classes: int) -> ArrayLike:
+    checks.floating(probes=probes)
+    checks.finite(probes=probes)
+    return checks.dense_labels("probe_labels", labels, num_classes)
 
 
 def _variances(y: jax.Array) -> jax.Array:
