@@ -56,7 +56,7 @@ def load(
     height, width = _image_shape(pixels.shape[1], shape, f"{images!r} of {path}")
     unit = _unit_range(pixels, f"{images!r} of {path}")
     upright = np.ascontiguousarray(unit.reshape(-1, width, height).transpose(0, 2, 1))
-    return labelled.from_arrays(upright, _whole(owner, f"{labels!r} of {path}"), credit=credit)
+    return labelled.from_arrays(upright, _every_label(owner, f"{labels!r} of {path}"), credit=credit)
 
 
 def load_views(path: str | Path, *, views: str = "X", labels: str = "Y", max_bytes: int = paths.MAX_BYTES) -> Views:
@@ -76,9 +76,7 @@ def load_views(path: str | Path, *, views: str = "X", labels: str = "Y", max_byt
             f"{views!r} of {path} must be a cell array of numbers, each [n, d] or each [d, n] with n = {owner.size}, "
             f"the size of {labels!r}; got {', '.join(f'{view.dtype} {view.shape}' for view in arrays[:9]) or 'none'}."
         )
-    kept, ids, names = groups.dense(_whole(owner, f"{labels!r} of {path}"))
-    if kept.size != owner.size:
-        raise ValueError(f"{labels!r} of {path} must label every sample; {owner.size - kept.size} are -1.")
+    _, ids, names = groups.dense(_every_label(owner, f"{labels!r} of {path}"))
     oriented = tuple(_floating(view if rows else view.T) for view in arrays)
     checks.finite(**{f"view {i} of {path}": view for i, view in enumerate(oriented)})
     return Views(oriented, ids, names)
@@ -139,6 +137,14 @@ def _unit_range(pixels: np.ndarray, what: str) -> np.ndarray:
     raise ValueError(
         f"{what} must hold whole numbers in [0, 255] or floats in [0, 1]; got {pixels.dtype} from {low} to {high}."
     )
+
+
+def _every_label(values: np.ndarray, what: str) -> np.ndarray:
+    """Labels as integers, one for every sample."""
+    found = _whole(values, what)
+    if (missing := int((found == -1).sum())) or not found.size:
+        raise ValueError(f"{what} must label every sample; {missing} are -1, of {found.size}.")
+    return found
 
 
 def _whole(values: np.ndarray, what: str) -> np.ndarray:

@@ -224,8 +224,9 @@ def sample(key: jax.Array, model: PCCAMixture, *, num_samples: int) -> Sample:
             eps = jnp.sqrt(view.noise)[component] * eps
         return _shared(view.mean[component], view.loadings[component], z) + eps
 
-    x, y = (draw(*pair) for pair in zip((x_key, y_key), model.views, strict=True))
-    return Sample(x, y, component, z)
+    is_known = ~jnp.isnan(model.log_weights).any()
+    x, y = (jnp.where(is_known, draw(*pair), jnp.nan) for pair in zip((x_key, y_key), model.views, strict=True))
+    return Sample(x, y, jnp.where(is_known, component, -1), z)
 
 
 def of_views(log_weights: jax.Array, views: tuple[View, ...]) -> PCCAMixture:

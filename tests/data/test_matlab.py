@@ -111,6 +111,8 @@ def test_errors_of_views(tmp_path, rng):
     bad[1, 1] = np.inf
     with pytest.raises(ValueError, match=r"view 0 of .*x\.mat must be finite; 1 of 6"):
         matlab.load_views(write(tmp_path / "x.mat", X=cells(bad), Y=np.arange(3)))
+    with pytest.raises(ValueError, match=r"'gnd' of .*x\.mat must label every sample; 2 are -1, of 4"):
+        matlab.load(write(tmp_path / "x.mat", fea=rng.random((4, 9)), gnd=np.array([-1, 1, 2, -1])))
     with pytest.raises(ValueError, match="must label every sample; 1 are -1"):
         matlab.load_views(write(tmp_path / "x.mat", X=cells(rng.normal(size=(3, 2))), Y=np.array([-1, 1, 2])))
 

@@ -74,6 +74,12 @@ def test_centres_drawn_among_samples_with_nan_are_nan(rng):
     assert bool(jnp.isnan(found.centers).all())
 
 
+def test_samples_of_a_mixture_with_nan_for_a_weight_are_nan():
+    drawn = jax.jit(pcca.sample, static_argnames="num_samples")(jax.random.key(0), WEIGHTLESS, num_samples=3)
+    assert bool(jnp.isnan(drawn.x).all())
+    np.testing.assert_array_equal(drawn.component, [-1, -1, -1])
+
+
 def test_nan_in_a_knot_is_nan_where_it_bends():
     spline = tps.fit(jnp.asarray(FACE), jnp.asarray(FACE[::-1]), ridge=0.1)
     broken = tps.ThinPlateSpline(
