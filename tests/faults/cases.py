@@ -27,7 +27,6 @@ from jaxface.metrics import (
 )
 from jaxface.sparse import fastfood_hallucination
 from jaxface.subspace import kcfa, kernel_np_per, np_per
-from tests.faults.verdict import Wrong
 from tests.joint_bayes import cases as joint_bayes_cases
 from tests.subspace import cases as subspace_cases
 from tests.transformations import Case
@@ -280,10 +279,3 @@ def doors() -> dict[str, Door]:
     found += [Door(case, is_traceable=False) for case in ON_THE_HOST]
     found += [Door(case, is_host=True, is_traceable=False) for case in HOST]
     return {door.name: door for door in found}
-
-
-def check_static(door: Door) -> None:
-    """The static arguments of a row are those of its function."""
-    unknown = door.case.static.keys() - set(door.parameters)
-    if unknown:
-        raise Wrong("table", f"{door.name} takes no {sorted(unknown)}")

@@ -159,6 +159,7 @@ CHANGES: dict[str, tuple[Change, bool]] = {
     "labels with NaN": (_labels(lambda y: np.where(y == 1, np.nan, y)), False),
     "labels as doubles": (_labels(lambda y: y.astype(float)), True),
     "labels in a row": (_labels(lambda y: y.T), True),
+    "labels of nobody": (_labels(lambda y: np.where(y == 1, -1, y)), False),
     "labels that are huge": (_labels(lambda y: y * 1e300), False),
     "too few labels": (_labels(lambda y: y[:-1]), False),
     "labels in cells": (_labels(lambda y: y.astype(object)), False),

@@ -13,7 +13,7 @@ from tests.faults.cases import TELLS_APART, Door, doors
 from tests.faults.verdict import expect
 
 ONE_UNIT = ("cluster.kmeans", "ensembles.posteriors")  # data and parameters have one unit, and meet in differences
-SPREADS = ("sparse.kernel_ksvd.init", "ensembles.committee.diagnose", "cluster.kmeans.init")  # one row spoils all
+SPREADS = ("sparse.kernel_ksvd.init", "ensembles.committee", "cluster.kmeans.init")  # one row spoils all
 NO_UNIT = ("ensembles.fusion", "ensembles.committee")  # logarithms
 COLOURS = ("faces.color_hist",)  # in [0, 1], or in the units of a file
 SEEDS = 3  # example arguments; every shape is drawn, and compiled, for each of them alike
