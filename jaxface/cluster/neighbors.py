@@ -34,6 +34,7 @@ def nearest(gallery: ArrayLike, probes: ArrayLike, *, num_neighbors: int, block_
     sizes = checks.shapes(gallery=(gallery, "g d"), probes=(probes, "q d"))
     checks.floating(gallery=gallery, probes=probes)
     checks.finite(gallery=gallery, probes=probes)
+    checks.at_least("number of probes", sizes["q"], 1)
     checks.at_least("num_neighbors", num_neighbors, 1)
     checks.at_most("num_neighbors", num_neighbors, sizes["g"], "the gallery's size")
     checks.at_least("block_size", block_size, 1)

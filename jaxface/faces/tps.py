@@ -99,6 +99,7 @@ def bilinear(image: jax.Array, points: jax.Array) -> jax.Array:
     """Values between pixels, at `points [n, 2]` as (x, y): `[n, ...]`; outside, those of the nearest pixel."""
     pixels.require(image)
     checks.shapes(points=(points, "n 2"))
+    checks.floating(points=points)
     image = jnp.asarray(image)
     height, width = image.shape[:2]
     last = np.asarray([width, height]) - 1

@@ -39,7 +39,7 @@ def median_distance(key: jax.Array, x: ArrayLike, *, num_pairs: int = 10_000) ->
     first = jax.random.randint(first_key, (num_pairs,), 0, sizes["n"])
     second = (first + jax.random.randint(step_key, (num_pairs,), 1, sizes["n"])) % sizes["n"]
     median = jnp.median(distances.norm(x[first] - x[second]))
-    checks.positive("median distance", median)
+    checks.positive("median distance of the rows of x", median)
     return median
 
 

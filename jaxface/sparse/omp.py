@@ -136,7 +136,7 @@ def kernel_encode(dictionary: KernelDictionary, x: ArrayLike, *, sparsity: int, 
     """(3): the code of `Phi(x)` for one image x `[d]`, from its n kernel values; vmap it for a batch."""
     checks.shapes(train=(dictionary.train, "n d"), coefficients=(dictionary.coefficients, "n k"), x=(x, "d"))
     checks.floating(x=x)
-    checks.finite(x=x)
+    checks.finite(x=x, train=dictionary.train, coefficients=dictionary.coefficients)
     row = jnp.asarray(x)[None, :]
     correlations = dictionary.kernel(row, dictionary.train)[0] @ dictionary.coefficients
     energy = dictionary.kernel(row, row)[0, 0]

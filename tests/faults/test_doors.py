@@ -7,11 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxface.cluster import kmeans
+from jaxface.cluster import kmeans, neighbors
 from jaxface.core import checks
 from jaxface.ensembles import sampling
 from jaxface.faces import pipeline, pixels, tps
 from jaxface.features import dekernelize, fastfood, forms, kitchen_sinks
+from jaxface.features.bandwidth import median_distance
 from jaxface.joint_bayes import fit_path, low_rank
 from jaxface.linalg import gram
 from jaxface.mixtures import pcca
@@ -52,6 +53,9 @@ IMAGE, FACE = np.ones((8, 8)), np.array([[1.0, 1.0], [6.0, 1.0], [3.0, 6.0]])
         (lambda r: pipeline.encode_batch(STEPS, np.full((2, 4, 4), b"x"), block_size=2), "images must be float32"),
         (lambda r: kmeans.predict(CLUSTERS, np.ones(3, ">f4")), "x must have the byte order of this machine"),
         (lambda r: kmeans.update(CLUSTERS, np.ones((2, 3))), "num_clusters must be at most 2"),
+        (lambda r: neighbors.classify(np.ones((4, 3)), np.arange(4), np.ones((0, 3))), "number of probes must be at"),
+        (lambda r: tps.bilinear(IMAGE, FACE.astype(str)), "points must be"),
+        (lambda r: median_distance(jax.random.key(0), np.ones((4, 2))), "distance of the rows of x must lie in"),
         (lambda r: pcca.sample(jax.random.key(0), WEIGHTLESS, num_samples=2), "log_weights must lie in"),
     ],
 )  # fmt: skip
