@@ -79,7 +79,7 @@ def _drawn(run: pathlib.Path, rng: np.random.Generator) -> pathlib.Path:
 def _again(folder: pathlib.Path, what: str, *names: str) -> str:
     """The same command again: refused with the file's name, and then right as the message says, or right at once."""
     word = "right"
-    for _ in range(3):
+    for _ in range(9):  # without the journal of digests, file after file
         try:
             with study.inside(folder):
                 results = study.execute()
