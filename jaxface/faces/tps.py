@@ -49,7 +49,7 @@ def fit(source_points: jax.Array, target_points: jax.Array, *, ridge: float) -> 
     checks.at_least("the number of landmarks", k, 3, "an affine map of the plane has three")
     checks.between("ridge", ridge, 0.0, np.inf, closed_high=False)
     checks.finite(source_points=source_points, target_points=target_points)
-    _check_spread(source_points, ridge)
+    _check_spread("source_points", source_points, ridge)
     mean = jnp.mean(source_points, axis=0)
     centered = source_points - mean[None, :]
     power = scaling.exponent(centered)
@@ -89,6 +89,8 @@ def warp(
     checks.at_least("width", width, 1)
     checks.shapes(landmarks=(landmarks, "k 2"), reference=(reference, "k 2"))
     checks.finite(landmarks=landmarks, reference=reference)
+    checks.between("ridge", ridge, 0.0, np.inf, closed_high=False)
+    _check_spread("reference", reference, ridge)
     spline = fit(reference, landmarks, ridge=ridge)
     grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), axis=-1).reshape(-1, 2)
     found = transform(spline, jnp.asarray(grid, spline.knots.dtype))
@@ -140,7 +142,7 @@ def _system(knots: jax.Array, ridge: jax.typing.ArrayLike) -> jax.Array:
     return jnp.block([[bending, border], [border.T, corner]])
 
 
-def _check_spread(source_points: jax.Array, ridge: float) -> None:
+def _check_spread(name: str, source_points: jax.Array, ridge: float) -> None:
     """Refuses concrete landmarks that lie on one line, and coinciding ones without a ridge."""
     if not checks.is_concrete(source_points):
         return
@@ -149,13 +151,13 @@ def _check_spread(source_points: jax.Array, ridge: float) -> None:
     largest, smallest = np.linalg.svd(centered, compute_uv=False)
     if smallest <= 1e-6 * largest:
         raise ValueError(
-            f"source_points must not lie on one line; the smaller spread of the {len(points)} points is "
+            f"{name} must not lie on one line; the smaller spread of the {len(points)} points is "
             f"{smallest:.3g}, the larger {largest:.3g}. Add a landmark off the line."
         )
     gaps = np.linalg.norm(points[:, None] - points[None], axis=-1) + largest * np.eye(len(points))
     if checks.is_concrete(ridge) and ridge == 0 and gaps.min() <= 1e-9 * largest:
         first, second = (int(i) for i in np.unravel_index(gaps.argmin(), gaps.shape))
         raise ValueError(
-            f"source_points must differ when ridge is 0; points {first} and {second} coincide. "
+            f"{name} must differ when ridge is 0; points {first} and {second} coincide. "
             "Remove one of them or use a ridge above 0."
         )

@@ -54,6 +54,7 @@ IMAGE, FACE = np.ones((8, 8)), np.array([[1.0, 1.0], [6.0, 1.0], [3.0, 6.0]])
         (lambda r: kmeans.predict(CLUSTERS, np.ones(3, ">f4")), "x must have the byte order of this machine"),
         (lambda r: kmeans.update(CLUSTERS, np.ones((2, 3))), "num_clusters must be at most 2"),
         (lambda r: neighbors.classify(np.ones((4, 3)), np.arange(4), np.ones((0, 3))), "number of probes must be at"),
+        (lambda r: tps.warp(IMAGE, FACE, FACE * 0, height=4, width=4, ridge=0.0), "reference must not lie on one line"),
         (lambda r: tps.bilinear(IMAGE, FACE.astype(str)), "points must be"),
         (lambda r: median_distance(jax.random.key(0), np.ones((4, 2))), "distance of the rows of x must lie in"),
         (lambda r: pcca.sample(jax.random.key(0), WEIGHTLESS, num_samples=2), "log_weights must lie in"),
