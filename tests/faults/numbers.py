@@ -19,7 +19,13 @@ SPREADS = (
     "features.dekernelize",
     "cluster.kmeans.init",
 )  # one row spoils all
-NO_UNIT = ("ensembles.fusion", "ensembles.committee", "features.dekernelize", "sparse.kernel")  # logarithms, sines
+NO_UNIT = (
+    "ensembles.fusion",
+    "ensembles.committee",
+    "features.dekernelize",
+    "sparse.kernel",
+    "faces.tps.warp",
+)  # logarithms, sines
 COLOURS = ("faces.color_hist",)  # in [0, 1], or in the units of a file
 SEEDS = 3  # example arguments; every shape is drawn, and compiled, for each of them alike
 
