@@ -62,6 +62,7 @@ def from_arrays(images: Any, labels: Any, *, files: Sequence[str] = (), credit: 
     if images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] != 3):
         raise ValueError(f"images must have shape [n, h, w] or [n, h, w, 3]; got shape {images.shape}.")
     checks.finite(images=images)
+    images = images.astype(np.float32, copy=False)
     checks.between("images", images, 0.0, 1.0)
     rows, ids, names = groups.dense(labels)
     if not len(labels) == len(rows) == len(images):
@@ -70,9 +71,7 @@ def from_arrays(images: Any, labels: Any, *, files: Sequence[str] = (), credit: 
             f"{len(labels) - len(rows)} of them None or -1."
         )
     check_files(files, len(images))
-    return LabelledImages(
-        images=images.astype(np.float32, copy=False), ids=ids, names=names, files=tuple(files), credit=credit
-    )
+    return LabelledImages(images=images, ids=ids, names=names, files=tuple(files), credit=credit)
 
 
 def take(data: Rows, rows: Any) -> Rows:

@@ -104,6 +104,7 @@ def _scaled(image: npt.ArrayLike, reference: npt.ArrayLike, peak: float) -> tupl
         raise ValueError(f"image and reference must have one shape and hold pixels; got {x.shape} and {y.shape}.")
     checks.finite(image=x, reference=y)
     checks.shapes(peak=(peak, ""))
-    checks.positive("peak", peak)
-    fraction, exponent = math.frexp(float(peak))
+    largest = inputs.numbers("peak", peak)
+    checks.positive("peak", largest)
+    fraction, exponent = math.frexp(float(largest))
     return np.ldexp(x, -exponent), np.ldexp(y, -exponent), fraction
