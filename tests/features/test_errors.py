@@ -133,7 +133,10 @@ CASES = {
         lambda: median_distance(KEY, X[:1]),
         r"number of samples must be at least 2 \(a distance needs two\); got 1",
     ),
-    "equal samples": (lambda: median_distance(KEY, X), r"median distance of the rows of x must lie in \(0, inf\); got 0.0"),
+    "equal samples": (
+        lambda: median_distance(KEY, X),
+        r"median distance of the rows of x must lie in \(0, inf\); got 0.0",
+    ),
     "a quantile of zero": (
         lambda: choose_bandwidth(KEY, X, init=fastfood.init, num_features=8, quantile=0.0),
         r"quantile must lie in \(0, 1\]; got 0.0",
