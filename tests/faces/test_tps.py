@@ -149,6 +149,8 @@ def test_bad_landmarks_are_refused():
     assert np.isfinite(jax.jit(lambda: tps.fit(twice, twice, ridge=0.1))().weights).all()
     with pytest.raises(ValueError, match="must be at least 3"):
         tps.fit(SQUARE[:2], SQUARE[:2], ridge=0.0)
+    with pytest.raises(ValueError, match="number of landmarks must be at least 3"):
+        warp(np.ones((4, 4)), SQUARE[:1], SQUARE[:1], height=4, width=4, ridge=0.0)
     with pytest.raises(ValueError, match=r"target_points must have shape \[k, 2\] with k = 5"):
         tps.fit(SQUARE, SQUARE[:4], ridge=0.0)
     with pytest.raises(ValueError, match="source_points must be a floating point array"):

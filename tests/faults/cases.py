@@ -72,7 +72,7 @@ COUNTS_ERRORS = ("ensembles.sizes.sweep",)  # under jit a probe with NaN is an e
 TELLS_APART = ("joint_bayes.transfer.choose_weight", "cluster.kmeans.update", "sparse.online.update",
                "mixtures.gmm.init", "mixtures.initialize.init")  # fmt: skip
 FREE_BASIS = ("subspace.kernel_np_per", "features.dekernelize")  # far apart, all images are alike to a Gaussian kernel
-NAN_BY_DESIGN = ("bootstrapped", "mean_of_subjects", "reliability", "paired_interval", "split_interval")
+NAN_BY_DESIGN = ("diagnose", "bootstrapped", "mean_of_subjects", "reliability", "paired_interval", "split_interval")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
