@@ -1,1 +1,18 @@
-"""Studies that run and report: `python -m experiments.NAME --config=configs/NAME.py --workdir=FOLDER`."""
+"""Studies that run and report: `python -m experiments.NAME --config=configs/NAME.py --workdir=FOLDER`.
+
+tour          the five systems on one set of faces
+verify        Joint Bayes with transfer: does a source model help when few target people are known?
+verify_lfw    the LFW protocol with Joint Bayes
+finetune      gradient descent on the scores, from the model that EM found
+score         pairs and probes with a saved verifier
+embed         photographs as embeddings
+committee     random-sampling LDA committees against single LDAs
+weak_labels   NP-PER and RCA: recognition and clusters from small groups without names
+retrieve      photographs of a class, after learning from small groups
+kernel_maps   random feature maps: accuracy, cost, the way back, learning
+hallucinate   a face from its eye region
+super_vector  super vectors against Fisher vectors, and retrieval across views
+
+A study is a folder: `study.run(config, workdir) -> results` in `study.py`, tables and figures in `report.py`, its parts
+beside them, and `__main__.py`, the command. What studies share is in `common`.
+"""

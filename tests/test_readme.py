@@ -32,7 +32,7 @@ def test_rooms_studies_pages_and_pictures_exist():
         for room in re.findall(r"`(.+?)`", rooms):
             assert (ROOT / "jaxface" / room).exists(), room
         for study in re.findall(r"`(.+?)`", studies):
-            assert (ROOT / "experiments" / f"{study}.py").is_file(), study
+            assert (ROOT / "experiments" / study / "study.py").is_file(), study
         for page in re.findall(r"`(.+?)`", pages):
             assert (ROOT / page).is_file(), page
     for picture in re.findall(r"!\[.*?\]\((.*?)\)", README):

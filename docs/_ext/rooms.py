@@ -58,7 +58,7 @@ def studies_table() -> str:
     rows = [
         f"| `experiments.{file.stem}` | `configs/{file.name}` | {_head(file)} |"
         for file in files
-        if (_ROOT / "experiments" / file.name).is_file() and file.stem != "__init__"
+        if (_ROOT / "experiments" / file.stem / "study.py").is_file()
     ]
     return "\n".join(["| experiment | config | what it does |", "| --- | --- | --- |", *rows])
 

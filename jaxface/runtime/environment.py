@@ -140,7 +140,8 @@ def provenance() -> dict[str, Any]:
 def command() -> list[str]:
     """The words after `python -m` that started this process."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
-    return [spec.name if spec is not None else sys.argv[0], *sys.argv[1:]]
+    name = sys.argv[0] if spec is None else spec.name.removesuffix(".__main__")  # of a package, as it was typed
+    return [name, *sys.argv[1:]]
 
 
 def git_revision() -> str | None:

@@ -129,7 +129,7 @@ def _parse(argv: Sequence[str]) -> Sequence[str]:
 def _study(run: Run) -> str:
     """The words after `python -m`."""
     name = environment.command()[0]
-    return name if name.startswith("experiments.") else run.__module__
+    return name if name.startswith("experiments.") else run.__module__.removesuffix(".study")
 
 
 def _complain(error: BaseException, message: str = "") -> int:

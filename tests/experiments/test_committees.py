@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from configs import committee as config_file
-from experiments import committee
-from experiments.committees import analysis, methods, splits
-from experiments.committees.methods import COMMITTEES, METHODS, SINGLE
+from experiments.committee import analysis, methods, splits
+from experiments.committee import study as committee
+from experiments.committee.methods import COMMITTEES, METHODS, SINGLE
 from tests.tolerances import assert_close
 
 IDS = np.repeat(np.arange(6, dtype=np.int32), 8)

@@ -7,9 +7,10 @@ import jax
 import pytest
 from ml_collections import ConfigDict
 
-from experiments import inputs
-from experiments.weak import clustering
-from experiments.weak.methods import METHODS
+import experiments
+from experiments.common import inputs
+from experiments.weak_labels import clustering
+from experiments.weak_labels.methods import METHODS
 from jaxface import data
 from jaxface.faces import pipeline
 from jaxface.runtime import select
@@ -47,7 +48,8 @@ def test_every_config_file_is_listed_here_and_has_its_experiment():
     files = {path.stem for path in (root / "configs").glob("*.py")} - {"__init__", "common"}
     assert files == VARIANTS.keys()
     for name in files:
-        assert (root / "experiments" / f"{name}.py").is_file()
+        assert (root / "experiments" / name / "__main__.py").is_file()
+        assert f"\n{name} " in experiments.__doc__
         assert (
             f"python -m experiments.{name} --config=configs/{name}.py" in (root / "configs" / f"{name}.py").read_text()
         )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from configs import kernel_maps
-from experiments.feature_maps import cost, estimates, ridge
+from experiments.kernel_maps import cost, estimates, ridge
 from jaxface.features import MAPS, feature_matrix, forms
 from tests.reference import features_reference as reference
 from tests.tolerances import assert_close

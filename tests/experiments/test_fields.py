@@ -6,7 +6,7 @@ import math
 import pytest
 from ml_collections import ConfigDict
 
-from experiments import fields
+from experiments.common import fields
 from tests.experiments.test_configs import config_of, keys
 
 STUDIES = ["committee", "finetune", "hallucinate", "kernel_maps", "retrieve", "score", "super_vector", "tour", "verify"]
@@ -63,7 +63,7 @@ def wrong_values(value):
 
 @pytest.mark.parametrize(("name", "key"), CASES)
 def test_a_wrong_value_is_refused_with_its_name(name, key):
-    run = importlib.import_module(f"experiments.{name}").run
+    run = importlib.import_module(f"experiments.{name}.study").run
     for value in wrong_values(value_of(config_of(name, None), key)):
         if (key, value) == ("videos.sizes", ()):
             continue  # no videos
@@ -73,7 +73,7 @@ def test_a_wrong_value_is_refused_with_its_name(name, key):
 
 @pytest.mark.parametrize("name", ["hallucinate", "retrieve", "weak_labels"])
 def test_no_method_twice_and_none_at_all(name):
-    run = importlib.import_module(f"experiments.{name}").run
+    run = importlib.import_module(f"experiments.{name}.study").run
     with pytest.raises(ValueError, match=r"config\.methods is empty; it needs at least one entry"):
         run(changed(name, "methods", ()), None)
     one = config_of(name, None).methods[0]

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from configs import hallucinate
-from experiments.hallucination import claims, faces, matching, methods, report, streaming
+from experiments.hallucinate import claims, faces, matching, methods, report, streaming
 from jaxface.data import synthetic
 from jaxface.metrics import streaming as counting
 from jaxface.metrics import verification

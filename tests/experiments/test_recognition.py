@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import recognition
+from experiments.common import recognition
 from jaxface.linalg import gram
 from jaxface.subspace import KernelMap, LinearMap, kernel_transform
 from tests.tolerances import assert_close

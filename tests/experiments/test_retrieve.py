@@ -5,8 +5,8 @@ import pytest
 from PIL import Image
 
 from configs import retrieve as retrieve_config
-from experiments import retrieve
-from experiments.weak import draws
+from experiments.retrieve import study as retrieve
+from experiments.weak_labels import draws
 from jaxface.data import folders
 from jaxface.runtime import launch
 from tests.tolerances import assert_close

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(not has_faces(), reason="the ORL faces are not i
 
 
 def study(name):
-    module = importlib.import_module(f"experiments.{name}")
+    module = importlib.import_module(f"experiments.{name}.study")
     return module.run, importlib.import_module(f"configs.{name}").get_config("smoke")
 
 

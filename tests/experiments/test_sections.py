@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from configs import tour
-from experiments.sections import same_person, subspaces
+from experiments.tour import same_person, subspaces
 from tests.tolerances import assert_close
 
 

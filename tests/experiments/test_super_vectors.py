@@ -6,9 +6,9 @@ import pytest
 import scipy.io
 
 from configs import super_vector as config_file
-from experiments import super_vector
-from experiments.super_vectors import codes, cross_view, recognize, sets
-from experiments.super_vectors.sets import Split
+from experiments.super_vector import codes, cross_view, recognize, sets
+from experiments.super_vector import study as super_vector
+from experiments.super_vector.sets import Split
 from jaxface.data import synthetic
 from jaxface.runtime import launch
 

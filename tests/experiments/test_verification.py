@@ -11,9 +11,13 @@ from configs import embed as embed_config
 from configs import finetune as finetune_config
 from configs import score as score_config
 from configs import verify as verify_config
-from experiments import embed, finetune, score, trials, verify
-from experiments.inputs import Vectors
-from experiments.verification import camera, photos, transfer
+from experiments.common import trials
+from experiments.common.inputs import Vectors
+from experiments.embed import study as embed
+from experiments.finetune import study as finetune
+from experiments.score import study as score
+from experiments.verify import camera, photos, transfer
+from experiments.verify import study as verify
 from jaxface import data
 from jaxface.data import orl, synthetic
 from jaxface.losses import calibration
@@ -235,7 +239,7 @@ def test_a_resumed_run_does_not_take_other_photos_for_the_old_ones(monkeypatch, 
     with pytest.raises(ValueError, match=r"no photo below .* shows a face with a score of 0\.6 or more"):
         launch.execute(embed.run, config.lock(), tmp_path / "run")
     photo("bob", 0.9)  # the same command, now with a face
-    monkeypatch.setattr(embed, "_publish", lambda *rest: 1 / 0)
+    monkeypatch.setattr(embed.report, "page", lambda *rest: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         launch.execute(embed.run, config, tmp_path / "run")
     (root / "bob").rename(root / "zoe")

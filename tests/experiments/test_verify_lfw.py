@@ -5,8 +5,8 @@ import pytest
 from PIL import Image
 
 from configs import verify_lfw as config_file
-from experiments import verify_lfw
-from experiments.verification import lfw_protocol
+from experiments.verify_lfw import protocol
+from experiments.verify_lfw import study as verify_lfw
 from jaxface import metrics
 from jaxface.data import folders, synthetic
 from jaxface.faces import pipeline
@@ -51,7 +51,7 @@ def study(root):
 
 
 def test_nobody_of_a_test_fold_is_trained_on(root):
-    listing, trials = lfw_protocol.trials(study(root))
+    listing, trials = protocol.trials(study(root))
     assert len(trials) == 3
     for trial in trials:
         tested = {int(k) for rows in (trial.pairs.first, trial.pairs.second) for k in listing.ids[rows]}
@@ -61,27 +61,27 @@ def test_nobody_of_a_test_fold_is_trained_on(root):
 
 
 def test_features_are_means_over_mirror_images_whatever_the_batch(root, monkeypatch):
-    listing, _ = lfw_protocol.trials(study(root))
+    listing, _ = protocol.trials(study(root))
     images = folders.read(listing, crop=(2, 2, 20, 20)).images
     steps = pipeline.build(STEPS)
     plain, mirrored = (
         np.asarray(pipeline.encode_batch(steps, each, block_size=16)) for each in (images, images[:, :, ::-1])
     )
-    monkeypatch.setattr(lfw_protocol, "_BATCH", 20)
-    found = lfw_protocol.features(listing, (2, 2, 20, 20), STEPS, "test", mirrored=True)
+    monkeypatch.setattr(protocol, "_BATCH", 20)
+    found = protocol.features(listing, (2, 2, 20, 20), STEPS, "test", mirrored=True)
     assert_close(found, (plain + mirrored) / 2)
-    assert_close(lfw_protocol.features(listing, (2, 2, 20, 20), STEPS, "test", mirrored=False), plain)
+    assert_close(protocol.features(listing, (2, 2, 20, 20), STEPS, "test", mirrored=False), plain)
 
 
 def test_the_study_reports_what_the_scores_say(root, tmp_path, monkeypatch):
     config, calibrated, plain = study(root), [], calibration.fit
     monkeypatch.setattr(calibration, "fit", lambda scores, same: calibrated.append(len(scores)) or plain(scores, same))
     results = launch.execute(verify_lfw.run, config, tmp_path / "run")
-    names = lfw_protocol.methods(config)
+    names = protocol.methods(config)
     assert names[-1] == "length-normalised: full EM, sum of the 2 above"
     assert [f"accuracy, {name}" for name in names] == [name for name in results if name.startswith("accuracy")]
-    listing, trials = lfw_protocol.trials(config)
-    x = lfw_protocol.features(listing, config.crop, STEPS, "main", mirrored=False)
+    listing, trials = protocol.trials(config)
+    x = protocol.features(listing, config.crop, STEPS, "main", mirrored=False)
     raw = [1 - metrics.cosine_distance(x[trial.pairs.first], x[trial.pairs.second]) for trial in trials]
     same, fold = np.concatenate([trial.pairs.is_same for trial in trials]), np.repeat(np.arange(3), 8)
     accuracy = metrics.lfw_accuracy(np.concatenate(raw), same, fold)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from configs import weak_labels
-from experiments.weak import clustering, draws, methods, tracks
-from experiments.weak.draws import Draws, Problem
-from experiments.weak.methods import METHODS
+from experiments.weak_labels import clustering, draws, methods, tracks
+from experiments.weak_labels.draws import Draws, Problem
+from experiments.weak_labels.methods import METHODS
 from jaxface.data import synthetic, take
 from tests.tolerances import assert_close
 

@@ -14,7 +14,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from experiments.verification import verifier
+from experiments.verify import verifier
 from jaxface.core.pytree import params, static
 from jaxface.faces import pipeline
 from jaxface.joint_bayes import JointBayes

@@ -1,0 +1,158 @@
+"""Tables and figures of the study of committees."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.committee.methods import METHODS, SINGLE
+from experiments.common import trials
+from jaxface.ensembles import RULES
+from jaxface.metrics import intervals
+from jaxface.metrics.intervals import Interval
+from jaxface.reports import figures
+from jaxface.reports.figures import Curve
+from jaxface.reports.html import Picture, Section
+from jaxface.reports.tables import Cell, Table, intervals_over, percent_interval
+
+Arrays = Mapping[int, Mapping[str, np.ndarray]]
+_DEFAULT = len(SINGLE)  # random subspaces by the sum rule
+
+
+def headline(config: ConfigDict, arrays: Arrays) -> Table:
+    """Error of every method at every number of training images."""
+    rows: list[tuple[Cell, ...]] = [
+        (METHODS[m], *(_cell(found, found["errors"][m]) for found in arrays.values())) for m in range(len(METHODS))
+    ]
+    return Table(
+        ("method", *(f"{num_train} images a person" for num_train in arrays)),
+        rows,
+        f"Identification error %, {intervals_over(config.num_splits, 'random splits')}",
+    )
+
+
+def sections(config: ConfigDict, arrays: Arrays) -> tuple[Section, ...]:
+    """The body of the report."""
+    return (_differences(arrays), _rules(config, arrays), _sizes(arrays), _choice(arrays))
+
+
+def _cell(found: Mapping[str, np.ndarray], values: np.ndarray) -> Cell:
+    """Mean of the rates `values` `[splits]`, its interval widened for the images that splits share."""
+    if np.isnan(values).any():
+        return "–"
+    ratio = float(found["test to train"])
+    return percent_interval(intervals.split_interval(values, test_to_train=ratio, within=intervals.RATE))
+
+
+def _differences(arrays: Arrays) -> Section:
+    rows: list[tuple[Cell, ...]] = []
+    for num_train, found in arrays.items():
+        for m in range(len(METHODS)):
+            ours, theirs = found["errors"][_DEFAULT], found["errors"][m]
+            if m == _DEFAULT or np.isnan(theirs).any():
+                continue
+            plain, wide = (
+                intervals.paired_interval(ours, theirs, test_to_train=ratio, within=intervals.RATE)
+                for ratio in (0.0, float(found["test to train"]))
+            )
+            rows.append((num_train, METHODS[m], percent_interval(plain), percent_interval(wide), _verdict(plain)))
+    return Section(
+        "Does the committee win?",
+        (
+            "The committee of random subspaces, sum rule, minus each other method on the same splits; negative means "
+            "that the committee errs less. The first interval is for other splits of these images, the second is "
+            "widened for the images that splits share.",
+            Table(
+                ("images a person", "committee against", "these images", "other images", "verdict"),
+                rows,
+                "Difference of error in points, 95 % intervals",
+            ),
+        ),
+    )
+
+
+def _verdict(interval: Interval) -> str:
+    if np.isnan(interval.high):
+        return "no interval"
+    if interval.high < 0:
+        return "committee better"
+    return "committee worse" if interval.low > 0 else "no difference shown"
+
+
+def _rules(config: ConfigDict, arrays: Arrays) -> Section:
+    rows: list[tuple[Cell, ...]] = [
+        (rule, *(_cell(found, found["rules"][r]) for found in arrays.values())) for r, rule in enumerate(RULES)
+    ]
+    pairs: list[tuple[Cell, ...]] = [
+        (name, *(_cell(found, found["eer"][k]) for found in arrays.values()))
+        for k, name in enumerate(("LDA with a ridge", "committee, mean over members"))
+    ]
+    head = tuple(f"{num_train} images a person" for num_train in arrays)
+    return Section(
+        "Fusion, and pairs of images",
+        (
+            "The same members under every rule. Minimum and maximum let one overconfident member decide.",
+            Table(("rule", *head), rows, "Identification error %, random subspaces"),
+            "Verification: is it one person? The score of a pair is the mean cosine in the members' coordinates. "
+            + trials.rule(config.max_images, max(float(found["largest share"]) for found in arrays.values())),
+            Table(("score", *head), pairs, "EER %, pairs of probes, people known from training"),
+        ),
+    )
+
+
+def _sizes(arrays: Arrays) -> Section:
+    pictures = []
+    for num_train, found in arrays.items():
+        lines = [
+            Curve(f"{fixed} fixed + {drawn} random", np.arange(1, len(accuracy) + 1), 100 * (1 - accuracy))
+            for fixed, drawn, accuracy in zip(found["fixed"], found["drawn"], found["accuracy"], strict=True)
+        ]
+        figure = figures.curves(
+            lines, x_label="members", y_label="error %", title=f"{num_train} training images a person", markers=False
+        )
+        pictures.append(Picture(f"growth_{num_train}.svg", figures.to_svg(figure), "First split, sum rule."))
+    rows: list[tuple[Cell, ...]] = [
+        (int(num_train), int(fixed), int(drawn), f"{a:.3f}", f"{t:.3f}", f"{c:.2f}")
+        for num_train, found in arrays.items()
+        for fixed, drawn, a, t, c in zip(
+            found["fixed"], found["drawn"], found["average error"], found["committee error"], found["correlation"],
+            strict=True,
+        )
+    ]  # fmt: skip
+    return Section(
+        "How many axes, how many members",
+        (
+            "M0 leading axes are fixed and M1 of the others drawn at random, for every member anew. E_av is the mean "
+            "squared error of the members' posteriors, E_com that of their mean: the gap is what diversity is worth.",
+            *pictures,
+            Table(
+                ("images a person", "M0", "M1", "E_av", "E_com", "mean correlation of errors"),
+                rows,
+                "First split, all members",
+            ),
+        ),
+    )
+
+
+def _choice(arrays: Arrays) -> Section:
+    pictures = []
+    for num_train, found in arrays.items():
+        lines = [
+            Curve("E_av, mean of the members", found["rho"], found["rho average error"]),
+            Curve("E_com, committee", found["rho"], found["rho committee error"]),
+            Curve("mean correlation of errors", found["rho"], found["rho correlation"]),
+            Curve("0-1 error of the committee", found["rho"], found["rho error"]),
+        ]
+        figure = figures.curves(
+            lines, x_label="candidates a member may choose from", y_label="error, correlation", log_x=True,
+            title=f"{num_train} training images a person",
+        )  # fmt: skip
+        pictures.append(Picture(f"choice_{num_train}.svg", figures.to_svg(figure), "First split."))
+    return Section(
+        "Strength against diversity",
+        (
+            "Every member takes the best of some random subspaces, judged on held-out images. The more it may choose "
+            "from, the stronger it is and the more like the others: E_com = E_av / T + the mean of E[e_i e_j].",
+            *pictures,
+        ),
+    )

@@ -1,0 +1,8 @@
+"""What studies share.
+
+inputs       from a config to faces and vectors
+fields       wrong values in a config are found before the first stage
+publish      a report into the folder of a run
+recognition  nearest-neighbour errors of many splits in one program
+trials       which pairs are scored, in words
+"""

@@ -1,0 +1,57 @@
+"""The page of a fine-tuning study."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.common import trials
+from experiments.common.publish import publish
+from experiments.verify import report as transfer_report
+from experiments.verify.transfer import MEASURES
+from jaxface.reports import figures
+from jaxface.reports.figures import Curve
+from jaxface.reports.html import Picture, Section
+from jaxface.reports.tables import Cell, Table
+from jaxface.runtime.workdir import Workdir
+
+VERSIONS = ("as EM leaves it", "fine-tuned, stopped by held-out people", "fine-tuned to the last step")
+
+
+def page(config: ConfigDict, workdir: Workdir, arrays: Mapping[str, np.ndarray], credits: tuple[str, ...]) -> None:
+    """Every version on the test people, and the losses along the way."""
+    found = arrays["measures"]
+    rows: list[tuple[Cell, ...]] = [
+        (version, *(transfer_report.estimate(config, i, found[i, v]) for i in range(len(MEASURES))))
+        for v, version in enumerate(VERSIONS)
+    ]
+    paired: list[tuple[Cell, ...]] = [
+        (VERSIONS[v], *(transfer_report.estimate(config, i, found[i, v], found[i, 0]) for i in range(len(MEASURES))))
+        for v in (1, 2)
+    ]
+    header = ("EER %", "Cllr, raw", "Cllr, calibrated")
+    steps = config.steps_in_segment * np.arange(config.num_segments + 1)
+    lines = [Curve(name, steps, arrays[name].mean(axis=-1)) for name in ("training loss", "held-out loss")]
+    figure = figures.curves(
+        lines, x_label="steps of L-BFGS", y_label=f"{config.loss} of raw scores", title="Loss along the way"
+    )
+    publish(
+        workdir,
+        title="Fine-tuning Joint Bayes",
+        lead=f"From {config.start!r}, {max(config.target_people)} people to train on; mean over {config.num_splits} "
+        "splits of the people, intervals widened for the people that splits share. "
+        + trials.rule(config.max_images, float(arrays["largest share"].max())),
+        headline=Table(("model", *header), rows, "Test people, never seen"),
+        sections=(
+            Section(
+                "Before and after",
+                (
+                    "The likelihood asks for a good model of every image; the loss asks only for good scores. With few "
+                    "people it is easily satisfied on those that it sees, so held-out people choose the step.",
+                    Picture("loss.svg", figures.to_svg(figure), "Mean over the splits."),
+                    Table(("model", *header), paired, "Minus the model that EM leaves; negative is better"),
+                ),
+            ),
+        ),
+        credits=credits,
+    )

@@ -1,0 +1,118 @@
+"""Fine-tuning Joint Bayes: gradient descent on what the scores are for, from the model that EM found.
+
+    python -m experiments.finetune --config=configs/finetune.py --workdir=runs/finetune
+
+The loss of all pairs of the training people is minimised through the differentiable log-likelihood ratio, over free
+parameters that keep both covariances positive definite. Held-out people say when to stop.
+"""
+
+import contextlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.common import fields, inputs, trials
+from experiments.finetune import report
+from experiments.verify import transfer
+from experiments.verify.transfer import MEASURES, METHODS, Split
+from jaxface import joint_bayes
+from jaxface.core.fitinfo import raise_if_failed
+from jaxface.data import pairs
+from jaxface.joint_bayes.model import FreeJointBayes, JointBayes
+from jaxface.losses import calibration, scores
+from jaxface.losses.minimize import minimize
+from jaxface.runtime import log
+from jaxface.runtime.workdir import Workdir
+
+PairData = tuple[jax.Array, jax.Array, jax.Array]  # x1 [p, d], x2 [p, d], is_same [p]
+
+
+def cllr(parameters: FreeJointBayes, data: PairData) -> jax.Array:
+    """Cllr of raw scores, in bits."""
+    return scores.cllr(_llr_of_pairs(parameters, data), data[2])
+
+
+def pairwise_logistic(parameters: FreeJointBayes, data: PairData) -> jax.Array:
+    """Cross-entropy where one pair in ten shows one person, in nats."""
+    return scores.pairwise_logistic(_llr_of_pairs(parameters, data), data[2], prior=0.1)
+
+
+LOSSES = {"cllr": cllr, "pairwise_logistic": pairwise_logistic}
+
+
+def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
+    """Fine-tunes the model of every split, and compares before and after on people never seen."""
+    transfer.check(config)
+    fields.words(config, "start", METHODS)
+    fields.words(config, "loss", LOSSES)
+    fields.counts(config, "rank", "num_segments", "steps_in_segment")
+    workdir.uses(data=inputs.path_of(config.data), target=inputs.path_of(config.target))
+    source, target = transfer.domains(config)
+
+    def measured() -> dict[str, np.ndarray]:
+        draws = transfer.draws(config, source, target, np.random.default_rng((config.seed, 1)))
+        found = []
+        with contextlib.closing(log.JsonlWriter(workdir.path / "metrics.jsonl", resume_step=0)) as writer:
+            for number, split in enumerate(log.progress(draws, "splits", total=config.num_splits)):
+                found.append(fine_tuned(config, split))
+                writer.scalars(
+                    number, {f"EER, {v}": e for v, e in zip(report.VERSIONS, found[-1]["measures"][0], strict=True)}
+                )
+        return {name: np.stack([each[name] for each in found], axis=-1) for name in found[0]}
+
+    arrays = workdir.stage("finetune", measured)
+    report.page(config, workdir, arrays, tuple(dict.fromkeys([source.credit, target.credit])))
+    return {
+        f"{measure}, {version}": float(arrays["measures"][i, v].mean())
+        for i, measure in enumerate(MEASURES)
+        for v, version in enumerate(report.VERSIONS)
+    }
+
+
+def fine_tuned(config: ConfigDict, split: Split) -> dict[str, np.ndarray]:
+    """Measures `[measures, versions]` of one split, and the losses `[segments + 1]` along the way."""
+    people = max(config.target_people)
+    start = transfer.fit(config, split, people).models[METHODS.index(config.start)]
+    train = _pairs_of(config, *transfer.training_part(split, people))
+    held = _pairs_of(config, split.features["calibrate"], split.ids["calibrate"])
+    loss = LOSSES[config.loss]
+    path = [joint_bayes.free(start, rank=config.rank)]
+    for _ in range(config.num_segments):
+        parameters, info = minimize(loss, path[-1], train, num_iters=config.steps_in_segment)
+        raise_if_failed(info, "fine-tuning")
+        path.append(parameters)
+    along = [[float(loss(parameters, data)) for parameters in path] for data in (train, held)]
+    best = path[int(np.argmin(along[1]))]
+    models = [start, joint_bayes.constrained(best), joint_bayes.constrained(path[-1])]
+    return {
+        "measures": np.array([_measured(split, model) for model in models]).T,
+        "largest share": np.array(trials.share_of(split.ids["test"])),
+        "training loss": np.array(along[0]),
+        "held-out loss": np.array(along[1]),
+    }
+
+
+def _llr_of_pairs(parameters: FreeJointBayes, data: PairData) -> jax.Array:
+    first, second, _ = data
+    return jax.vmap(joint_bayes.llr, in_axes=(None, 0, 0))(joint_bayes.constrained(parameters), first, second)
+
+
+def _pairs_of(config: ConfigDict, x: jax.Array, ids: np.ndarray) -> PairData:
+    """All pairs of at most `max_images` images a person."""
+    rows = pairs.limited(ids, max_rows=config.max_images)
+    trial = pairs.all_pairs(ids[rows])
+    return x[rows[trial.first]], x[rows[trial.second]], jnp.asarray(trial.is_same)
+
+
+def _measured(split: Split, model: JointBayes) -> tuple[float, float, float]:
+    """EER, raw Cllr and Cllr after calibration on held-out people, of the test people's pairs."""
+    (tested, is_same), (held, held_same) = (
+        (transfer.pair_scores(model, split.features[part], trial), trial.is_same)
+        for part, trial in ((part, pairs.all_pairs(split.ids[part])) for part in ("test", "calibrate"))
+    )
+    affine, info = calibration.fit(held, held_same)
+    raise_if_failed(info, "calibration")
+    return transfer.measures_of(tested, np.asarray(calibration.calibrate(affine, tested)), is_same)

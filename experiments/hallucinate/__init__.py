@@ -1,0 +1,10 @@
+"""The study of hallucination: a face from its eye region.
+
+faces      people in folds, and which pixels are seen
+methods    every method behind one interface, with settings chosen on people who were held out
+matching   KCFA, and all pairs of originals and reconstructions, counted
+streaming  a dictionary from one pass over a stream, killed and resumed at will
+claims     which statements of the paper hold on these faces
+report     tables, galleries and figures
+study      the stages, one after the other
+"""

@@ -1,0 +1,65 @@
+"""Which statements of the paper hold on these faces, and what an honest baseline adds to them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments.hallucinate.methods import METHODS
+from jaxface.metrics import intervals
+from jaxface.metrics.intervals import Interval
+from jaxface.reports.tables import Cell, Table, with_interval
+
+
+class Claim(NamedTuple):
+    """`better` reconstructs better than `worse`, by so much in the paper (dB)."""
+
+    better: str
+    worse: str
+    printed: float | None  # None where the paper says nothing
+
+
+CLAIMS = (
+    Claim("ksvd", "pca", 1.33),
+    Claim("dw_ksvd", "ksvd", 3.57),
+    Claim("fastfood_5x_dekernelized", "dw_ksvd", 0.14),
+    Claim("fastfood_5x", "dw_ksvd", 1.28),
+    Claim("fastfood_10x", "dw_ksvd", 2.51),
+    Claim("fastfood_5x", "fastfood_5x_dekernelized", 1.14),
+    Claim("fastfood_10x", "fastfood_5x", 1.22),
+    Claim("fastfood_5x", "matched_dw_ksvd", None),
+    Claim("fastfood_10x", "ridge", None),
+    Claim("fastfood_ridge", "ridge", None),
+    Claim("kernel_ridge", "fastfood_ridge", None),
+    Claim("network", "ridge", None),
+)
+
+
+def table(psnr: dict[str, np.ndarray], ids: np.ndarray, *, num_resamples: int, seed: int) -> Table:
+    """Mean differences on the same faces, with intervals over people, and a verdict for each claim."""
+    rows: list[tuple[Cell, ...]] = []
+    for claim in CLAIMS:
+        if claim.better not in psnr or claim.worse not in psnr:
+            continue
+        found = difference(psnr[claim.better] - psnr[claim.worse], ids, num_resamples=num_resamples, seed=seed)
+        printed = "–" if claim.printed is None else f"+{claim.printed:.2f}"
+        statement = f"{METHODS[claim.better].title} above {METHODS[claim.worse].title}"
+        rows.append((statement, printed, with_interval(found), verdict(found)))
+    return Table(
+        ("statement", "paper, dB", "here, dB", "on these faces"),
+        rows,
+        "Mean difference of PSNR on the same faces, 95 % intervals over people",
+    )
+
+
+def difference(values: np.ndarray, ids: np.ndarray, *, num_resamples: int, seed: int) -> Interval:
+    """Mean with its interval; the same people are drawn for every difference."""
+    return intervals.mean_interval(values, ids, rng=np.random.default_rng(seed), num_resamples=num_resamples)
+
+
+def verdict(found: Interval) -> str:
+    """In plain words."""
+    if np.isnan(found.low):
+        return "no interval"
+    if found.low > 0:
+        return "holds"
+    return "the other way round" if found.high < 0 else "not decided"

@@ -1,0 +1,77 @@
+"""Is the reconstruction recognised? KCFA of people who train, and all pairs of original and reconstructed faces."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.common import inputs
+from experiments.hallucinate.faces import Fold
+from jaxface.core import histogram
+from jaxface.core.fitinfo import raise_if_failed
+from jaxface.linalg import gram
+from jaxface.subspace import KernelMap, kcfa
+
+SPAN = (-1.0, 1.0)  # of cosines
+_SAME_IMAGE = -2.0  # below the span: such pairs fall into the lowest bin and are taken out of it
+ORIGINAL = "original"
+
+
+class Counted(NamedTuple):
+    """Counts of all pairs but those of one image with itself, and the scores for intervals."""
+
+    genuine: np.ndarray  # int64 [b + 2]
+    impostor: np.ndarray
+    scores: np.ndarray  # float32 [q, q]
+
+
+def of_fold(config: ConfigDict, fold: Fold, images: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Originals `[q, d]` against originals, and against the reconstructions `[q, d]` of every method."""
+    filters = trained(config, fold)
+    originals = described(filters, fold.test)
+    probes = {ORIGINAL: originals} | {name: described(filters, each) for name, each in images.items()}
+    found = {"num_filters": np.asarray(filters.coefficients.shape[1])}
+    for name, rows in probes.items():
+        counted = all_pairs(originals, rows, fold.test_ids, num_bins=config.num_bins)
+        found |= {f"{field}/{name}": value for field, value in counted._asdict().items()}
+    return found
+
+
+def trained(config: ConfigDict, fold: Fold) -> KernelMap:
+    """Filters of the people with at least `min_images` training images, in float64."""
+    people, counts = np.unique(fold.train_ids, return_counts=True)
+    chosen = people[counts >= config.min_images]
+    rows = np.isin(fold.train_ids, chosen)
+    x = jnp.asarray(fold.train[rows], inputs.working_dtype())
+    labels = np.searchsorted(chosen, fold.train_ids[rows])
+    kernel = gram.gaussian(bandwidth=kcfa.median_distance(x))
+    filters, info = kcfa.fit(kernel, x, labels, num_classes=chosen.size, ridge=config.ridge)
+    raise_if_failed(info, "KCFA")
+    return filters
+
+
+def described(filters: KernelMap, images: np.ndarray) -> np.ndarray:
+    """Unit responses `[q, c]`, with the number of the image as a last column."""
+    x = jnp.asarray(images, filters.train.dtype)
+    rows = np.asarray(_describe(filters, x), np.float32)
+    return np.concatenate([rows, np.arange(len(rows), dtype=np.float32)[:, None]], axis=1)
+
+
+_describe = jax.jit(jax.vmap(kcfa.describe, in_axes=(None, 0)))
+
+
+def all_pairs(gallery: np.ndarray, probes: np.ndarray, ids: np.ndarray, *, num_bins: int) -> Counted:
+    """Counts of the pairs of rows of both sides whose images differ."""
+    counts = histogram.count_cross(cosines, None, gallery, ids, probes, ids, num_bins=num_bins, span=SPAN)
+    genuine = counts.genuine.copy()
+    genuine[0] -= len(ids)  # an image and itself
+    return Counted(genuine, counts.impostor, gallery[:, :-1] @ probes[:, :-1].T)
+
+
+def cosines(_: None, a: jax.Array, b: jax.Array) -> jax.Array:
+    """Inner products of unit rows; the last column tells an image from others."""
+    is_same = a[:, -1][:, None] == b[:, -1][None, :]
+    return jnp.where(is_same, _SAME_IMAGE, a[:, :-1] @ b[:, :-1].T)

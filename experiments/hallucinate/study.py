@@ -1,0 +1,142 @@
+"""A whole face from its eye region, by every method of the paper and by the baselines it leaves out.
+
+python -m experiments.hallucinate --config=configs/hallucinate.py --workdir=runs/hallucinate
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.common import fields, inputs
+from experiments.common.publish import publish
+from experiments.hallucinate import faces, matching, methods, report, streaming
+from experiments.hallucinate.faces import Faces, Fold
+from experiments.hallucinate.matching import ORIGINAL
+from experiments.hallucinate.report import Found
+from jaxface import sparse
+from jaxface.core import checks
+from jaxface.runtime.workdir import Workdir
+
+
+def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
+    """A stage for each fold and method, one for the verification of each fold, then the report."""
+    check(config)
+    workdir.uses(data=inputs.path_of(config.data))
+    loaded = inputs.load_faces(config.data)
+    data = faces.select(config, loaded)
+    mask = faces.rectangle(data.shape, config.visible)
+    folds = list(faces.folds(config, data))
+    made = [
+        {
+            name: workdir.stage(f"fold-{k}-{name}", partial(methods.of_fold, config, name, fold, mask))
+            for name in config.methods
+        }
+        for k, fold in enumerate(folds)
+    ]
+    pairs = [
+        workdir.stage(f"fold-{k}-pairs", partial(matching.of_fold, config.kcfa, fold, _images(made[k])))
+        for k, fold in enumerate(folds)
+    ]
+    masks = workdir.stage("masks", partial(other_masks, config, data, folds[0]))
+    streamed = workdir.stage(
+        "stream", partial(streaming.of_faces, config.streaming, data, workdir.path / "checkpoints")
+    )
+    found = together(data, mask, folds, made, pairs)
+    results = report.matched(config, found)
+    publish(
+        workdir,
+        title="A face from its eye region",
+        lead=f"{len(found.ids)} faces of {data.shape[0]} x {data.shape[1]} pixels; whoever is shown was in no training "
+        "set, and settings were chosen on other people still.",
+        headline=report.headline(config, found, results),
+        sections=report.sections(config, found, results, masks, streamed),
+        credits=(loaded.credit,),
+    )
+    return {
+        name: {
+            "psnr": float(values.mean()),
+            "deviation": float(values.std()),
+            "vr": float(results[name].rate.estimate),
+            "eer": float(results[name].eer.estimate),
+        }
+        for name, values in found.psnr.items()
+    } | {ORIGINAL: {"vr": float(results[ORIGINAL].rate.estimate), "eer": float(results[ORIGINAL].eer.estimate)}}
+
+
+def check(config: ConfigDict) -> None:
+    """Refuses fields with values that nothing can be made with."""
+    methods.check(config)
+    fields.counts(config, "max_images", "num_folds", "kcfa.min_images", "kcfa.num_bins", minimum=2)
+    fields.counts(config, "num_tests", "num_resamples", "num_shown", "kcfa.num_resamples")
+    checks.at_most("config.num_tests", config.num_tests, config.num_folds, "config.num_folds")
+    fields.shares(config, "tuning_part", above_zero=True)
+    fields.positive(config, "mask_ridge", "kcfa.ridge")
+    sizes = ("num_atoms", "sparsity", "batch_size", "batches_a_segment", "num_first", "first_iters", "num_iters")
+    fields.counts(config, *sizes, section="streaming")
+
+
+def other_masks(config: ConfigDict, data: Faces, fold: Fold) -> dict[str, np.ndarray]:
+    """Ridge regression from other parts of the face: what is seen and what is made of it, and the mean PSNR."""
+    height, width = data.shape
+    rng = np.random.default_rng(config.seed)
+    masks = {
+        "left half": faces.rectangle(data.shape, (0, height, 0, width // 2)),
+        "lower half": faces.rectangle(data.shape, (height // 2, height, 0, width)),
+        "one pixel in ten": rng.random(height * width) < 0.1,
+    }
+    shown = np.unique(fold.test_ids, return_index=True)[1][: config.num_shown]
+    seen, images, reached = [], [], []
+    for mask in masks.values():
+        model, _ = sparse.fit_ridge(jnp.asarray(fold.train), mask, ridge=config.mask_ridge)
+        rebuilt = methods.rebuilt(model, fold.test, mask)
+        seen.append(np.where(mask[None, :], fold.test[shown], 1.0))
+        images.append(rebuilt[shown])
+        reached.append(methods.psnr(rebuilt, fold.test).mean())
+    return {
+        "names": np.array(list(masks)),
+        "seen": np.stack(seen)[:, None],
+        "images": np.stack(images)[:, None],
+        "psnr": np.array(reached),
+    }
+
+
+def together(
+    data: Faces,
+    mask: np.ndarray,
+    folds: list[Fold],
+    made: list[dict[str, dict[str, np.ndarray]]],
+    pairs: list[dict[str, np.ndarray]],
+) -> Found:
+    """The folds one after the other; counts of pairs add."""
+    names = tuple(made[0])
+    return Found(
+        shape=data.shape,
+        mask=mask,
+        ids=np.concatenate([fold.test_ids for fold in folds]),
+        fold=np.concatenate([np.full(len(fold.test_ids), k) for k, fold in enumerate(folds)]),
+        originals=np.concatenate([fold.test for fold in folds]),
+        images={name: np.concatenate([each[name]["images"] for each in made]) for name in names},
+        settings={name: _in_words([each[name] for each in made]) for name in names},
+        counts={
+            name: np.stack([sum(each[f"{kind}/{name}"] for each in pairs) for kind in ("genuine", "impostor")])
+            for name in (ORIGINAL, *names)
+        },
+        scores={name: [each[f"scores/{name}"] for each in pairs] for name in (ORIGINAL, *names)},
+        num_filters=[int(each["num_filters"]) for each in pairs],
+        num_train=len(folds[0].train),
+    )
+
+
+def _images(made: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    return {name: each["images"] for name, each in made.items()}
+
+
+def _in_words(folds: list[dict[str, np.ndarray]]) -> str:
+    """The settings of all folds, those that differ one after the other."""
+    names = [name for name in folds[0] if name.startswith("setting/")]
+    values = {name: dict.fromkeys(f"{float(each[name]):.4g}" for each in folds) for name in names}
+    return ", ".join(f"{name.removeprefix('setting/')} {' or '.join(each)}" for name, each in values.items())

@@ -1,9 +1,0 @@
-"""The parts of the study of hallucination.
-
-faces         people in folds, and which pixels are seen
-methods       every method behind one interface, with settings chosen on people who were held out
-matching      KCFA, and all pairs of originals and reconstructions, counted
-streaming     a dictionary from one pass over a stream, killed and resumed at will
-claims        which statements of the paper hold on these faces
-report        tables, galleries and figures
-"""

@@ -1,0 +1,118 @@
+"""Retrieval of photographs after learning from small groups of similar ones.
+
+    python -m experiments.retrieve --config=configs/retrieve.py --config.data.root=PHOTOS --workdir=runs/retrieve
+
+Of each class so many photographs are the database, in which small groups are known to belong together, and as many
+others ask. Reported is how many of the K nearest photographs are of the query's class, in the mean.
+"""
+
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.common import fields, inputs
+from experiments.retrieve import report
+from experiments.weak_labels import draws, methods
+from experiments.weak_labels.draws import Draws, Problem
+from experiments.weak_labels.methods import METHODS, Setting
+from jaxface.cluster import neighbors
+from jaxface.core import checks
+from jaxface.data import LabelledImages, splits
+from jaxface.metrics.retrieval import ranked_retrieval_at_k
+from jaxface.runtime.log import progress
+from jaxface.runtime.workdir import Workdir
+
+SCALINGS = ("plain", "balanced", "rooted and balanced")
+
+
+def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
+    """One stage for each scaling of the two kinds of features, then the report."""
+    methods.check(config)
+    fields.words(config, "scalings", SCALINGS)
+    fields.counts(config, "per_class", "k", "num_splits", "num_draws")
+    fields.counts(config, "group_size", minimum=2)
+    fields.shares(config, "curve_widths", above_zero=True)
+    if config.data.root is None:
+        raise ValueError("--config.data.root is missing: name a folder of colour photographs, one folder a class.")
+    workdir.uses(data=inputs.path_of(config.data))
+    photographs = inputs.load_faces(config.data)
+    fewest = int(np.bincount(photographs.ids).min())
+    checks.at_most(
+        "config.per_class", config.per_class, (fewest - 1) // 2, f"the smallest class has {fewest} photographs"
+    )
+    arrays = {
+        scaling: workdir.stage(scaling.replace(" ", "-"), partial(hits, config, photographs, scaling))
+        for scaling in config.scalings
+    }
+    report.page(config, workdir, photographs, arrays)
+    return {
+        f"correct in the top {config.k}, {name}, {scaling}": float(found[name][:, -1].mean())
+        for scaling, found in arrays.items()
+        for name in ("pixels", *config.methods)
+    }
+
+
+def features(config: ConfigDict, images: np.ndarray, scaling: str) -> jnp.ndarray:
+    """Colour and texture `[n, 5120]`: concatenated as they are, or each kind with the same total variance."""
+    colour, texture = (
+        np.asarray(inputs.encode(jnp.asarray(images, inputs.working_dtype()), steps))
+        for steps in (config.colour_steps, config.texture_steps)
+    )
+    if scaling == "plain":
+        return jnp.asarray(np.concatenate([colour, texture], axis=1))
+    kinds = [np.sqrt(colour) if scaling.startswith("rooted") else colour, texture]
+    return jnp.asarray(np.concatenate([kind / np.sqrt(kind.var(axis=0).sum()) for kind in kinds], axis=1))
+
+
+def hits(config: ConfigDict, photographs: LabelledImages, scaling: str) -> dict[str, np.ndarray]:
+    """Mean number `[splits, k]` of right photographs in the top 1 to k, for every method on the same splits."""
+    x = features(config, photographs.images, scaling)
+    parts = splits.k_shot(
+        photographs.ids,
+        num_train=2 * config.per_class,
+        rng=np.random.default_rng(config.seed),
+        num_splits=config.num_splits,
+    )
+    rng = np.random.default_rng((config.seed, 1))
+    settings: dict[str, Any] = {}
+    found: dict[str, list[np.ndarray]] = {name: [] for name in ("pixels", *config.methods)}
+    for number, part in enumerate(progress(parts, scaling)):
+        rows = np.flatnonzero(part == 0)
+        by_class = rows[np.argsort(photographs.ids[rows], kind="stable")].reshape(-1, 2 * config.per_class)
+        database, queries = np.split(rng.permuted(by_class, axis=1), 2, axis=1)
+        task = draws.problem_of(x, photographs.ids, np.sort(database.ravel()), np.sort(queries.ravel()))
+        grouping = draws.random_draws(config, task, config.group_size, seed=number)
+        found["pixels"].append(_correct(config, task, x))
+        for name in config.methods:
+            if number == 0:
+                settings[name] = draws.chosen_setting(config, task, grouping, METHODS[name])
+            found[name].append(
+                _correct(config, task, draws.embedded(task, grouping, METHODS[name], settings[name]).z[0])
+            )
+        if "kernel_rca" in config.methods:
+            found.setdefault("by width", []).append(_by_width(config, task, grouping, settings["kernel_rca"]))
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def _by_width(config: ConfigDict, task: Problem, grouping: Draws, setting: Setting) -> np.ndarray:
+    """Right photographs in the top k `[widths]` after kernel RCA with `curve_widths` of its axes: one fit gives all."""
+    widest = grouping.rows.shape[1] - grouping.num_groups
+    whole = dict(setting) | {"width": jnp.asarray(float(widest))}
+    z = draws.embedded(task, grouping, METHODS["kernel_rca"], whole).z[0]
+    place = jnp.arange(z.shape[1])[None, :]
+    return np.array(
+        [
+            _correct(config, task, jnp.where(place < max(1, round(part * widest)), z, 0))[-1]
+            for part in config.curve_widths
+        ]
+    )
+
+
+def _correct(config: ConfigDict, task: Problem, z: jnp.ndarray) -> np.ndarray:
+    """Mean number `[k]` of the database's photographs of the query's class in the top 1 to k."""
+    ids = np.asarray(task.ids)
+    found = neighbors.nearest(z[task.train], z[task.probes], num_neighbors=config.k)
+    return ranked_retrieval_at_k(ids[task.train][np.asarray(found.indices)], ids[task.probes], k=config.k).number

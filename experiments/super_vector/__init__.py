@@ -1,0 +1,9 @@
+"""The study of super vectors.
+
+sets        pairs of descriptors of every image, and splits of the images
+codes       mixtures of the training descriptors, and every image as a vector
+recognize   nearest neighbour, multinomial logistic regression and Joint Bayes on any vectors
+cross_view  retrieval across two views of people who trained nothing
+report      tables and figures
+study       the stages, one after the other
+"""

@@ -1,0 +1,153 @@
+"""Pairs of descriptors: the dense patches of images, or a file that holds one pair an image."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.common import fields, inputs
+from jaxface import data
+from jaxface.core import checks, prng
+from jaxface.core.fitinfo import raise_if_failed
+from jaxface.data import LabelledImages, splits
+from jaxface.faces import local_descriptors
+from jaxface.runtime import select
+from jaxface.subspace import LinearMap, pca, transform
+
+SOURCES = ("images", "views")
+_IMAGES = 8  # in flight
+
+Pair = tuple[jax.Array, jax.Array]
+Options = tuple[tuple[str, Any], ...]  # arguments of `local_descriptors.encode`, hashable
+
+
+class Sets(NamedTuple):
+    """What the descriptors are made from, and who is shown."""
+
+    values: tuple[jax.Array, ...]  # images [i, h, w]; or the two views [i, n] and [i, m]
+    ids: np.ndarray  # int32 [i]
+    names: tuple[str | int, ...]
+    credit: str
+    options: Options
+
+
+class Split(NamedTuple):
+    """Rows of the images, training rows person by person."""
+
+    number: int
+    train: np.ndarray  # [c t]
+    probes: np.ndarray  # [q]
+
+
+class Descriptors(NamedTuple):
+    """Principal coordinates of both descriptors, the axes from training images."""
+
+    x: jax.Array  # [i, s, r], of every image
+    y: jax.Array  # [i, s, r]
+    sample: Pair  # [u, r] each, those of training images that mixtures are fitted to
+
+
+def check(config: ConfigDict, *, section: str = "") -> None:
+    """Refuses fields with values that no vector can be made with; the tour has them too."""
+    fields.counts(config, "num_train", "num_splits", "num_axes", "num_descriptors", "num_components", section=section)
+    fields.counts(config, "latent_dim", "num_iters", "logistic.num_iters", "joint_bayes.num_iters", section=section)
+    fields.counts(config, "max_images", minimum=2, section=section)
+    fields.shares(config, "joint_bayes.weight", section=section)
+    fields.not_negative(config, "logistic.ridge", section=section)
+
+
+def path_of(config: ConfigDict) -> str | None:
+    """Where the images or the views lie, for the record of a run."""
+    return config.views.root if config.source == "views" else inputs.path_of(config.data)
+
+
+def load(config: ConfigDict) -> Sets:
+    """Images, or the two views that `config.views` names."""
+    checks.one_of("config.source", config.source, SOURCES)
+    if config.source == "images":
+        return of_faces(config, inputs.load_faces(config.data))
+    if config.views.root is None:
+        raise ValueError("--config.views.root is missing: name a MATLAB file with a cell array of views.")
+    found = data.matlab.load_views(config.views.root, views=config.views.variable, labels=config.views.labels)
+    for name, place in (("x", config.views.x), ("y", config.views.y)):
+        checks.at_most(f"config.views.{name}", place, len(found.views) - 1, f"the file has {len(found.views)} views")
+    pair = (jnp.asarray(found.views[place], inputs.working_dtype()) for place in (config.views.x, config.views.y))
+    return Sets(tuple(pair), found.ids, found.names, config.views.credit, ())
+
+
+def of_faces(config: ConfigDict, faces: LabelledImages) -> Sets:
+    """Images whose dense patches are the descriptors."""
+    options = tuple(select.arguments(config.descriptors, local_descriptors.encode).items())
+    images = jnp.asarray(faces.images, inputs.working_dtype())
+    return Sets((images,), faces.ids, faces.names, faces.credit, options)
+
+
+def random_splits(config: ConfigDict, ids: np.ndarray, num_train: int) -> list[Split]:
+    """`num_train` images of everybody train; probes are the same for every number, what the largest one leaves."""
+    most = max(config.num_train)
+    fewest = int(np.bincount(ids).min())
+    checks.at_most("config.num_train", most, fewest - 1, f"somebody has {fewest} images, and one must be left")
+    parts = splits.k_shot(ids, num_train=most, rng=np.random.default_rng(config.seed), num_splits=config.num_splits)
+    rng = np.random.default_rng((config.seed, 1))
+    found = []
+    for number, part in enumerate(parts):
+        rows = np.flatnonzero(part == 0)
+        by_person = rows[np.argsort(ids[rows], kind="stable")].reshape(-1, most)
+        train = rng.permuted(by_person, axis=1)[:, :num_train].ravel()
+        found.append(Split(number, train, np.flatnonzero(part == 1)))
+    return found
+
+
+def describe(config: ConfigDict, sets: Sets, split: Split) -> Descriptors:
+    """PCA of each view on descriptors drawn from the training images, then every image in its coordinates."""
+    key = jax.random.fold_in(jax.random.key(config.seed), split.number)
+    rng = np.random.default_rng((config.seed, 2, split.number))
+    length = jax.eval_shape(partial(_pairs, sets.options), tuple(v[0] for v in sets.values))[0].shape[0]
+    number = len(split.train)
+    each = min(length, -(-config.num_descriptors // number))
+    places = rng.permuted(np.tile(np.arange(length), (number, 1)), axis=1)[:, :each]
+    drawn = _drawn(tuple(v[split.train] for v in sets.values), jnp.asarray(places), options=sets.options)
+    maps = []
+    for name, view in zip("xy", drawn, strict=True):
+        flat = view.reshape(-1, view.shape[2])
+        width = min(config.num_axes, flat.shape[1], flat.shape[0] - 1)
+        axes, info = pca.fit_randomized(prng.stream(key, f"axes of {name}"), flat, num_components=width)
+        raise_if_failed(info, f"PCA of view {name}")
+        maps.append(axes)
+    x, y = _reduced(sets.values, tuple(maps), options=sets.options)
+    chosen_x, chosen_y = (view[split.train[:, None], places].reshape(-1, view.shape[2]) for view in (x, y))
+    return Descriptors(x, y, (chosen_x, chosen_y))
+
+
+def _pairs(options: Options, image: tuple[jax.Array, ...]) -> Pair:
+    """The descriptors `[s, n]` and `[s, m]` of one image; of two views, its only pair."""
+    if len(image) == 2:
+        return image[0][None], image[1][None]
+    found = local_descriptors.encode(image[0], **dict(options))
+    return found.x, found.y
+
+
+@partial(jax.jit, static_argnames="options")
+def _drawn(values: tuple[jax.Array, ...], places: jax.Array, *, options: Options) -> Pair:
+    """The descriptors at some places `[i, u]` of every image."""
+
+    def of_image(given: tuple[tuple[jax.Array, ...], jax.Array]) -> Pair:
+        x, y = _pairs(options, given[0])
+        return x[given[1]], y[given[1]]
+
+    return jax.lax.map(of_image, (values, places), batch_size=_IMAGES)
+
+
+@partial(jax.jit, static_argnames="options")
+def _reduced(values: tuple[jax.Array, ...], maps: tuple[LinearMap, ...], *, options: Options) -> Pair:
+    def of_image(image: tuple[jax.Array, ...]) -> Pair:
+        x, y = (
+            jax.vmap(transform, in_axes=(None, 0))(axes, view)
+            for axes, view in zip(maps, _pairs(options, image), strict=True)
+        )
+        return x, y
+
+    return jax.lax.map(of_image, values, batch_size=_IMAGES)

@@ -1,0 +1,88 @@
+"""k-means on faces without names: how pure the clusters are, and what the start has to do with it."""
+
+from collections.abc import Mapping
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.common import inputs
+from experiments.tour.part import Part
+from jaxface.cluster import kmeans
+from jaxface.core import prng
+from jaxface.data import LabelledImages
+from jaxface.metrics import clustering
+from jaxface.reports import figures
+from jaxface.reports.html import Picture, Section
+from jaxface.reports.tables import Cell, Table, percent
+from jaxface.subspace import pca, transform
+
+_STARTS = {"k-means++": kmeans.init_plus_plus, "random": kmeans.init_random}
+_SHOWN_CLUSTERS, _SHOWN_FACES = 4, 10
+
+
+def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Labels of every restart from both kinds of start, with their inertia."""
+    x = jnp.asarray(faces.images, inputs.working_dtype()).reshape(len(faces.images), -1)
+    fitted, _ = pca.fit(x, num_components=config.num_components)
+    z = jax.vmap(transform, in_axes=(None, 0))(fitted, x)
+    key = jax.random.key(int(rng.integers(2**31)))
+    arrays: dict[str, np.ndarray] = {}
+    for name, init in _STARTS.items():
+        keys = prng.member_keys(prng.stream(key, name), config.num_restarts)
+        found = jax.vmap(lambda k, start=init: _clustered(k, z, start, len(faces.names), config.num_iters))(keys)
+        arrays[f"labels {name}"], arrays[f"inertia {name}"] = map(np.asarray, found)
+    return arrays
+
+
+def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
+    """The table of purity and accuracy, and what some clusters hold."""
+    rows: list[tuple[Cell, ...]] = []
+    results: dict[str, float] = {}
+    for name in _STARTS:
+        labels, inertia = arrays[f"labels {name}"], arrays[f"inertia {name}"]
+        purity = np.array([clustering.purity(faces.ids, found) for found in labels])
+        accuracy = np.array([clustering.cluster_accuracy(faces.ids, found) for found in labels])
+        best = int(np.argmin(inertia))
+        spread = [f"{100 * v.mean():.1f} ± {100 * v.std(ddof=1):.1f}" for v in (purity, accuracy)]
+        rows.append((name, *spread, percent(purity[best]), percent(accuracy[best]), float(inertia[best])))
+        results[f"purity of best, {name}"] = float(purity[best])
+    best_labels = arrays["labels k-means++"][int(np.argmin(arrays["inertia k-means++"]))]
+    sheet = figures.image_grid(_members(best_labels, faces), title="What four clusters hold", cell=0.8)
+    section = Section(
+        "Faces without names",
+        (
+            f"k-means with as many clusters as people ({len(faces.names)}), on Eigenface coordinates. Purity is the "
+            "share of images that belong to the largest person of their cluster, accuracy the share that lies in the "
+            "largest cluster of their person. All restarts run in one vmapped call.",
+            Table(
+                ("start", "purity %, mean ± SD", "accuracy %, mean ± SD", "best: purity %", "accuracy %", "inertia"),
+                rows,
+                "Restarts of k-means; the best is the one of least inertia, which needs no names",
+            ),
+            Picture(
+                "clusters.png", figures.to_png(sheet), "Each row shows images of one cluster, largest clusters first."
+            ),
+        ),
+    )
+    headline = [("clusters", "k-means++: purity % of the best restart", rows[0][3])]
+    return Part(section, headline, results)
+
+
+def _clustered(
+    key: jax.Array, z: jax.Array, init: kmeans.Init, num_clusters: int, num_iters: int
+) -> tuple[jax.Array, jax.Array]:
+    fitted, _ = kmeans.fit(z, init(key, z, num_clusters=num_clusters), num_iters=num_iters)
+    found = kmeans.assign(fitted, z)
+    return found.labels, found.squared.sum()
+
+
+def _members(labels: np.ndarray, faces: LabelledImages) -> np.ndarray:
+    """Images `[clusters, faces, h, w]` of the largest clusters; missing places are white."""
+    largest = np.argsort(-np.bincount(labels), kind="stable")[:_SHOWN_CLUSTERS]
+    sheet = np.ones((len(largest), _SHOWN_FACES, *faces.images.shape[1:3]), np.float32)
+    for i, cluster in enumerate(largest):
+        members = faces.images[labels == cluster][:_SHOWN_FACES]
+        sheet[i, : len(members)] = members
+    return sheet

@@ -1,0 +1,77 @@
+"""Committees: many LDAs on random subspaces instead of one, with few images of everybody."""
+
+from collections.abc import Mapping
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.committee import methods, splits
+from experiments.committee.methods import COMMITTEES, METHODS
+from experiments.common import inputs
+from experiments.tour.part import Part
+from jaxface.data import LabelledImages
+from jaxface.ensembles import POSTERIORS, RULES, growth, log_posteriors
+from jaxface.metrics import intervals
+from jaxface.reports import figures
+from jaxface.reports.figures import Curve
+from jaxface.reports.html import Picture, Section
+from jaxface.reports.tables import Cell, Estimate, Table, percent_interval
+
+
+def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Errors `[methods, splits]` and the growth of the committee under every rule, on the first split."""
+    x = inputs.encode(jnp.asarray(faces.images, inputs.working_dtype()), config.image_steps)
+    (num_train,) = config.num_train
+    found, grown, ratio = [], {}, 0.0
+    for number, split in enumerate(splits.random_splits(config, x, faces.ids, num_train)):
+        found.append(methods.errors(config, split, number)["errors"])
+        ratio = len(split.probes) / len(split.train)
+        if number == 0:
+            drawn = methods.committees(config, split, jax.random.key(int(rng.integers(2**31))))
+            posteriors = log_posteriors(drawn[COMMITTEES[0]], split.probes, posterior=POSTERIORS[config.posterior])
+            grown = {
+                f"growth {name}": np.asarray(growth(posteriors, split.probe_ids, rule=rule).accuracy)
+                for name, rule in RULES.items()
+            }
+    errors = np.stack(found, axis=-1)
+    return {"errors": errors, "num_train": np.asarray(num_train), "test_to_train": np.asarray(ratio), **grown}
+
+
+def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
+    """The table, and error against the number of members."""
+    ratio = float(arrays["test_to_train"])
+    rows: list[tuple[Cell, ...]] = [
+        (name, "–" if np.isnan(row).any() else _rate(row, ratio))
+        for name, row in zip(METHODS, arrays["errors"], strict=True)
+    ]
+    lines = [
+        Curve(name.removeprefix("growth "), np.arange(1, len(accuracy) + 1), 100 * (1 - accuracy))
+        for name, accuracy in arrays.items()
+        if name.startswith("growth ")
+    ]
+    figure = figures.curves(lines, x_label="members", y_label="error %", title="Fusion rules", markers=False)
+    section = Section(
+        "Committees of LDAs on random subspaces",
+        (
+            f"With {int(arrays['num_train'])} images a person one LDA has too many pixels and too few images. Members "
+            "of a committee see the leading principal axes and random ones of the others, and their posteriors are "
+            "fused.",
+            Table(
+                ("method", "error % [95 % interval]"),
+                rows,
+                f"Identification, mean over {arrays['errors'].shape[-1]} random splits; more by experiments.committee",
+            ),
+            Picture("committee.svg", figures.to_svg(figure), "First split; the table has the mean over all of them."),
+        ),
+    )
+    headline: list[tuple[Cell, ...]] = [("committee", "random subspaces, sum rule: error %", rows[3][1])]
+    mean = arrays["errors"].mean(axis=-1)
+    results = {f"error, {name}": float(error) for name, error in zip(METHODS, mean, strict=True) if not np.isnan(error)}
+    return Part(section, headline, results)
+
+
+def _rate(errors: np.ndarray, ratio: float) -> Estimate:
+    """The mean over splits."""
+    return percent_interval(intervals.split_interval(errors, test_to_train=ratio, within=intervals.RATE))

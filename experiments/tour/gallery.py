@@ -1,0 +1,57 @@
+"""A gallery of faces that were made from their eye regions."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.hallucinate import faces as parts
+from experiments.hallucinate import methods
+from experiments.hallucinate.methods import METHODS
+from experiments.tour.part import Part
+from jaxface.data import LabelledImages
+from jaxface.metrics import intervals
+from jaxface.reports import figures
+from jaxface.reports.html import Picture, Section
+from jaxface.reports.tables import Cell, Table, with_interval
+
+
+def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Reconstructions of people whom no model saw: PSNR `[methods, q]`, and pictures `[3 + methods, people, h, w]`."""
+    data = parts.select(config, faces)
+    mask = parts.rectangle(data.shape, config.visible)
+    (fold,) = parts.folds(config, data)
+    images = {name: methods.of_fold(config, name, fold, mask)["images"] for name in config.methods}
+    rows = np.unique(fold.test_ids, return_index=True)[1]
+    together = np.where(mask[None, :], fold.test, images[config.methods[-1]])
+    stack = np.stack([fold.test, np.where(mask[None, :], fold.test, 1.0), *images.values(), together])[:, rows]
+    return {
+        "names": np.array(config.methods),
+        "psnr": np.stack([methods.psnr(each, fold.test) for each in images.values()]),
+        "ids": fold.test_ids,
+        "pictures": stack.reshape(*stack.shape[:2], *data.shape),
+        "share": np.asarray(mask.mean()),
+    }
+
+
+def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
+    """The gallery and the table."""
+    titles = [METHODS[str(name)].title for name in arrays["names"]]
+    found = [intervals.mean_interval(values, arrays["ids"], rng=np.random.default_rng(0)) for values in arrays["psnr"]]
+    rows: list[tuple[Cell, ...]] = [(title, with_interval(each)) for title, each in zip(titles, found, strict=True)]
+    labels = ("original", "what is seen", *titles, "the same with what is seen")
+    grid = figures.image_grid(arrays["pictures"], row_labels=labels, cell=0.82)
+    section = Section(
+        "A face from its eyes",
+        (
+            f"Every method sees {100 * float(arrays['share']):.0f} % of the pixels of somebody who was not in training "
+            "and makes the rest: by a code on a dictionary of faces, by one in the feature space of a kernel, or by "
+            "regression. They agree on light, pose and shape; a beard or a smile cannot be known from the eyes.",
+            Picture("gallery.png", figures.to_png(grid, dpi=110), "People of the test part."),
+            Table(("method", "PSNR, dB"), rows, "95 % intervals over people; all methods: experiments.hallucinate"),
+        ),
+    )
+    best = int(np.argmax(arrays["psnr"].mean(axis=1)))
+    headline: list[tuple[Cell, ...]] = [("sparse", f"face from its eyes, {titles[best]}: PSNR, dB", rows[best][1])]
+    results = {f"PSNR, {title}": float(v.mean()) for title, v in zip(titles, arrays["psnr"], strict=True)}
+    return Part(section, headline, results)

@@ -1,0 +1,311 @@
+"""Eigenfaces and Fisherfaces: identification over random splits, verification of people never seen in training."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.common import inputs, recognition, trials
+from experiments.tour.part import Part
+from jaxface.core import checks, histogram
+from jaxface.core.fitinfo import raise_if_failed
+from jaxface.data import LabelledImages, pairs, splits
+from jaxface.linalg import distances, scatter, spectral
+from jaxface.metrics import intervals, streaming, verification
+from jaxface.reports import figures
+from jaxface.reports.figures import Curve
+from jaxface.reports.html import Picture, Section
+from jaxface.reports.tables import Estimate, Table, percent_interval
+from jaxface.subspace import LinearMap, lda, pca, transform
+
+_SHOWN = 9  # eigenfaces on the page
+_METHODS = ("raw pixels", "Eigenfaces", "Fisherfaces, PCA width chosen", "Fisherfaces, ridge chosen")
+
+
+def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Errors of every setting on held-out and on test images, verification scores, and pictures."""
+    x = jnp.asarray(faces.images, inputs.working_dtype()).reshape(len(faces.images), -1)
+    folds = splits.image_folds(
+        faces.ids, num_folds=int(np.bincount(faces.ids).min()), num_splits=config.num_splits, rng=rng
+    )
+    _check(config, np.bincount(faces.ids))
+    train, held_out = range(config.num_train - 1), config.num_train - 1
+    inner = splits.rows_in(folds, train), splits.rows_in(folds, held_out)
+    outer = (
+        splits.rows_in(folds, range(config.num_train)),
+        splits.rows_in(folds, range(config.num_train, folds.max() + 1)),
+    )
+    arrays: dict[str, Any] = {
+        "test_to_train": outer[1].shape[1] / outer[0].shape[1],
+        "inner_images": inner[0].shape[1],
+    }
+    rotated = _rotated(x)
+    for part, rows in (("held_out", inner), ("test", outer)):
+        for name, errors in _errors(config, rotated, faces.ids, *rows).items():
+            arrays[f"{part}_{name}"] = errors
+    arrays |= {"components": config.components, "pca_widths": config.pca_widths, "ridges": config.ridges}
+    ridge = config.ridges[int(np.argmin(np.mean(arrays["held_out_ridge"], axis=0)))]
+    arrays |= _verification(config, x, faces, ridge, rng)
+    arrays |= _pictures(x, faces, int(max(config.components)), ridge)
+    return {name: np.asarray(value) for name, value in arrays.items()}
+
+
+def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
+    """Pictures of the bases, error curves, the ROC, and the two tables."""
+    chosen = [_chosen(arrays, kind) for kind in ("raw", "eigen", "width", "ridge")]
+    ratio = float(arrays["test_to_train"])
+    mean = [intervals.split_interval(row, test_to_train=ratio, within=intervals.RATE) for row in chosen]
+    gain = intervals.paired_interval(chosen[1], chosen[3], test_to_train=ratio, within=intervals.RATE)
+    eer = [Estimate(*(100 * arrays["eer"][k])) for k in range(4)]
+    rate = [Estimate(*(100 * arrays["rate"][k])) for k in range(4)]
+    low, high = 100 * arrays["counted_eer"]
+    sheet = figures.image_grid(
+        arrays["bases"], row_labels=("Eigenfaces", "Fisherfaces"), symmetric=True, title="Axes of the two subspaces"
+    )
+    rebuilt = figures.image_grid(
+        arrays["rebuilt"],
+        row_labels=("original", *(f"{k} axes" for k in arrays["rebuilt_with"])),
+        title="Reconstructions",
+    )
+    section = Section(
+        "Eigenfaces and Fisherfaces",
+        (
+            "Eigenfaces are the directions in which faces vary most; Fisherfaces those that tell people apart: they "
+            "maximise the scatter between people over the scatter within.",
+            Picture("axes.png", figures.to_png(sheet), "The first axes; grey is zero."),
+            Picture(
+                "reconstructions.png", figures.to_png(rebuilt), "Faces rebuilt from their coordinates on few axes."
+            ),
+            "Identification: every setting is chosen on one held-out training image a person and then used with all of "
+            "them, so the table below is an honest test error. Keeping all N - C axes, as textbooks say, leaves a "
+            f"within-person scatter that is barely invertible: {_near_full_width(arrays)}.",
+            Picture("identification.svg", figures.to_svg(_error_curves(arrays)), "Test error, mean over the splits."),
+            Table(
+                ("method", "identification error %, 95 % interval", "EER %, 95 % interval", "VR % at 1 % FAR"),
+                list(zip(_METHODS, map(percent_interval, mean), eer, rate, strict=True)),
+                "Identification of known people, and verification of people never seen in training",
+            ),
+            f"On the same splits, Fisherfaces with a ridge make {percent_interval(gain)} points fewer errors "
+            "than Eigenfaces.",
+            "Verification: half of the people train, the others are tested by the cosine. "
+            f"{trials.rule(int(arrays['max_images']), float(arrays['largest share']))} The bands "
+            "resample people, not pairs: pairs of one person are not independent, and resampling them gives "
+            "intervals that are far too narrow.",
+            Picture("roc.svg", figures.to_svg(_roc(arrays)), "ROC with 95 % bands over people."),
+            f"Counted into bins on the device instead of kept, the scores of the last method give an EER between "
+            f"{low:.2f} and {high:.2f} %: the same number from two histograms, at any number of pairs.",
+        ),
+    )
+    headline = [
+        ("subspaces", f"{name}: identification error %", percent_interval(m))
+        for name, m in zip(_METHODS[1:], mean[1:], strict=True)
+    ] + [("subspaces", f"{_METHODS[3]}: EER % on unseen people", eer[3])]
+    results = {f"identification error, {name}": m.estimate for name, m in zip(_METHODS, mean, strict=True)}
+    results |= {f"EER, {name}": float(arrays["eer"][k][0]) for k, name in enumerate(_METHODS)}
+    return Part(section, headline, results)
+
+
+def _check(config: ConfigDict, count: np.ndarray) -> None:
+    """Whether the smallest training set spans as many axes as the config asks for; count: images of each person."""
+    to_choose, half = len(count) * (config.num_train - 1), int(np.sort(count)[: len(count) // 2].sum())
+    images = min(to_choose, half)
+    why = f"settings are chosen with {to_choose} images, half of the people have {half}, and their mean is taken away"
+    for name in ("components", "pca_widths"):
+        checks.at_most(f"config.subspaces.{name}", max(config[name]), images - 1, why)
+
+
+def _rotated(x: jax.Array) -> jax.Array:
+    """The same points in coordinates of their own span `[n, min(n, d)]`.
+
+    No distance changes and every method here is invariant to rotations, but n images of d >> n pixels get n columns.
+    """
+    svd = spectral.thin_svd(scatter.total_factor(x))
+    return svd.left * svd.values[None, :]
+
+
+def _errors(
+    config: ConfigDict, x: jax.Array, ids: np.ndarray, gallery: np.ndarray, probes: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Errors `[splits, settings]` of the four methods."""
+    people = int(ids.max()) + 1
+    widths = [
+        _fisher_errors(x, ids, gallery, probes, jnp.zeros(1, x.dtype), pca_components=width, num_classes=people)
+        for width in config.pca_widths
+    ]
+    all_axes = min(gallery.shape[1] - 1, x.shape[1])
+    ridges = jnp.asarray(config.ridges, x.dtype)
+    return {
+        "raw": np.asarray(_raw_errors(x, ids, gallery, probes))[:, None],
+        "eigen": np.asarray(
+            _eigen_errors(x, ids, gallery, probes, jnp.asarray(config.components), most=max(config.components))
+        ),
+        "width": np.concatenate(widths, axis=1),
+        "ridge": np.asarray(
+            _fisher_errors(x, ids, gallery, probes, ridges, pca_components=all_axes, num_classes=people)
+        ),
+    }
+
+
+_raw_errors = jax.jit(
+    jax.vmap(lambda x, ids, g, p: recognition.error(x[g], ids[g], x[p], ids[p]), in_axes=(None, None, 0, 0))
+)
+
+
+@partial(jax.jit, static_argnames="most")
+def _eigen_errors(
+    x: jax.Array, ids: jax.Array, gallery: jax.Array, probes: jax.Array, components: jax.Array, *, most: int
+) -> jax.Array:
+    """Eigenfaces are nested: one fit a split serves every number of components."""
+
+    def of_split(rows: jax.Array, queries: jax.Array) -> jax.Array:
+        fitted, _ = pca.fit(x[rows], num_components=most)
+        kept = jax.vmap(recognition.leading, in_axes=(None, 0))(fitted, components)
+        return jax.vmap(recognition.error_of_map, in_axes=(0, None, None, None, None))(kept, x, ids, rows, queries)
+
+    return jax.vmap(of_split)(gallery, probes)
+
+
+@partial(jax.jit, static_argnames=("pca_components", "num_classes"))
+def _fisher_errors(
+    x: jax.Array,
+    ids: jax.Array,
+    gallery: jax.Array,
+    probes: jax.Array,
+    ridges: jax.Array,
+    *,
+    pca_components: int,
+    num_classes: int,
+) -> jax.Array:
+    """Fisherfaces of every split and ridge in one program."""
+
+    def of_ridge(rows: jax.Array, queries: jax.Array, ridge: jax.Array) -> jax.Array:
+        fitted, _ = lda.fit(
+            x[rows],
+            ids[rows],
+            num_classes=num_classes,
+            num_components=num_classes - 1,
+            pca_components=pca_components,
+            ridge=ridge,
+        )
+        return recognition.error_of_map(fitted, x, ids, rows, queries)
+
+    of_split = jax.vmap(of_ridge, in_axes=(None, None, 0))
+    return jax.vmap(of_split, in_axes=(0, 0, None))(gallery, probes, ridges)
+
+
+def _chosen(arrays: Mapping[str, np.ndarray], kind: str) -> np.ndarray:
+    """Test error of each split at the setting that was best on its held-out images; the first among equals."""
+    best = np.argmin(arrays[f"held_out_{kind}"], axis=1)
+    return np.take_along_axis(arrays[f"test_{kind}"], best[:, None], axis=1)[:, 0]
+
+
+def _cosines(params: Any, a: jax.Array, b: jax.Array) -> jax.Array:
+    del params
+    return distances.cosine_matrix(a, b)
+
+
+def _maps(config: ConfigDict, x: jax.Array, ids: np.ndarray, ridge: float) -> list[LinearMap]:
+    """The four representations fitted on labelled training rows; raw pixels are a map that only centres."""
+    people = int(ids.max()) + 1
+    eigen, info = pca.fit(x, num_components=max(config.components))
+    raise_if_failed(info, "Eigenfaces")
+    maps = [LinearMap(mean=x.mean(axis=0), basis=jnp.eye(x.shape[1], dtype=x.dtype)), eigen]
+    settings = ({"pca_components": min(config.pca_widths)}, {"pca_components": len(x) - 1, "ridge": ridge})
+    for setting in settings:
+        fitted, info = lda.fit(x, jnp.asarray(ids), num_classes=people, num_components=people - 1, **setting)
+        raise_if_failed(info, "Fisherfaces")
+        maps.append(fitted)
+    return maps
+
+
+def _verification(
+    config: ConfigDict, x: jax.Array, faces: LabelledImages, ridge: float, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Half of the people train, all pairs of the other half are scored; intervals over people."""
+    people = len(faces.names)
+    part = splits.identity_disjoint(faces.ids, num_people=(people // 2, people - people // 2), rng=rng)[0]
+    names, train_ids = np.unique(faces.ids[part == 0], return_inverse=True)
+    unseen = np.flatnonzero(part == 1)
+    unseen = unseen[pairs.limited(faces.ids[unseen], max_rows=config.max_images)]
+    test, test_ids = x[unseen], faces.ids[unseen]
+    trial = pairs.all_pairs(test_ids)
+    found = []
+    for fitted in _maps(config, x[part == 0], train_ids.astype(np.int32), ridge):
+        z = jax.vmap(transform, in_axes=(None, 0))(fitted, test)
+        scores = np.asarray(_cosines(None, z, z))[trial.first, trial.second]
+        first, second = test_ids[trial.first], test_ids[trial.second]
+        found.append(
+            intervals.subject_bootstrap(
+                scores, trial.is_same, first, second, rng=rng, num_resamples=config.num_resamples, far=(0.01,)
+            )
+        )
+    counts = histogram.count_all_pairs(_cosines, None, z, test_ids)
+    curve = streaming.roc(counts.edges, counts.genuine, counts.impostor)
+    return {
+        "eer": [tuple(f.eer) for f in found],
+        "rate": [np.concatenate([np.asarray(v) for v in f.verification_rate]) for f in found],
+        "band_far": found[0].band_far,
+        "band": [np.stack(f.band_vr) for f in found],
+        "counted_eer": tuple(streaming.eer_bounds(curve)),
+        "exact_eer": verification.eer(verification.roc(scores, trial.is_same)),
+        "num_train_people": len(names),
+        "max_images": config.max_images,
+        "largest share": trials.share_of(test_ids),
+    }
+
+
+def _pictures(x: jax.Array, faces: LabelledImages, width: int, ridge: float) -> dict[str, Any]:
+    """The first axes of both subspaces, and faces rebuilt from few coordinates."""
+    shape = faces.images.shape[1:3]
+    people = len(faces.names)
+    shown = min(_SHOWN, people - 1)
+    eigen, _ = pca.fit(x, num_components=width)
+    fisher, _ = lda.fit(
+        x,
+        jnp.asarray(faces.ids),
+        num_classes=people,
+        num_components=shown,
+        pca_components=width,
+        ridge=ridge,
+    )
+    bases = np.stack([np.asarray(m.basis[:, :shown]).T.reshape(-1, *shape) for m in (eigen, fisher)])
+    rows = np.array([np.flatnonzero(faces.ids == person)[0] for person in range(min(_SHOWN, people))])
+    kept = [k for k in (10, 40, 100) if k <= width]
+    rebuilt = [np.asarray(x[rows]).reshape(-1, *shape)]
+    for k in kept:
+        z = (x[rows] - eigen.mean[None, :]) @ eigen.basis[:, :k]
+        back = np.asarray(eigen.mean[None, :] + z @ eigen.basis[:, :k].T)
+        rebuilt.append(back.reshape(-1, *shape).clip(0, 1))
+    return {"bases": bases, "rebuilt": np.stack(rebuilt), "rebuilt_with": np.array(kept)}
+
+
+def _near_full_width(arrays: Mapping[str, np.ndarray]) -> str:
+    width, error = int(arrays["pca_widths"][-1]), 100 * float(arrays["held_out_width"][:, -1].mean())
+    images = int(arrays["inner_images"])
+    return f"with {images} training images in all and {width} axes, {error:.0f} % of the held-out images are misnamed"
+
+
+def _error_curves(arrays: Mapping[str, np.ndarray]) -> Any:
+    def line(label: str, x: np.ndarray, kind: str) -> Curve:
+        errors = 100 * arrays[f"test_{kind}"]
+        mean, deviation = errors.mean(axis=0), errors.std(axis=0, ddof=min(1, len(errors) - 1))
+        return Curve(label, x, mean, np.maximum(mean - deviation, 0), np.minimum(mean + deviation, 100))
+
+    lines = (
+        line("Eigenfaces, by number of axes", arrays["components"], "eigen"),
+        line("Fisherfaces, by PCA width", arrays["pca_widths"], "width"),
+    )
+    raw = 100 * float(arrays["test_raw"].mean())
+    return figures.curves(
+        lines, x_label="dimensions", y_label="identification error %", reference=raw,
+        title="Identification (band: one standard deviation; dots: raw pixels)",
+    )  # fmt: skip
+
+
+def _roc(arrays: Mapping[str, np.ndarray]) -> Any:
+    lines = [Curve(name, arrays["band_far"], *arrays["band"][k]) for k, name in enumerate(_METHODS) if k in (0, 1, 3)]
+    return figures.roc(lines, title="Verification of unseen people", min_far=1e-3)

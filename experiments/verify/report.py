@@ -1,0 +1,200 @@
+"""Tables and figures of a transfer study."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.verify.transfer import MEASURES, METHODS, TRANSFER
+from jaxface.metrics import calibration, intervals, verification
+from jaxface.metrics.intervals import Interval
+from jaxface.reports import figures
+from jaxface.reports.figures import Curve
+from jaxface.reports.html import Picture, Section
+from jaxface.reports.tables import Cell, Estimate, Table, intervals_over, percent_interval, with_interval
+
+_FULL = range(5)  # the methods with the full E-step; the approximate one has a section of its own
+_RIVALS = range(3)
+_E_STEPS = (1, 5, TRANSFER, 6)  # target only and transfer, full and approximate
+_FILES = ("eer", "cllr_raw", "cllr")
+RANGES = tuple(intervals.RATE if measure == "EER" else intervals.POSITIVE for measure in MEASURES)
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def headline(config: ConfigDict, arrays: Arrays) -> Table:
+    """Every method at the largest number of target people."""
+    return _table(config, arrays, len(config.target_people) - 1)
+
+
+def sections(config: ConfigDict, arrays: Arrays) -> tuple[Section, ...]:
+    """The body of the report."""
+    return (
+        _against_people(config, arrays),
+        _differences(config, arrays),
+        _approximate(config, arrays),
+        _calibration(config, arrays),
+    )
+
+
+def _interval(
+    config: ConfigDict, measure: int, values: np.ndarray, other: np.ndarray | None = None, *, new_people: bool
+) -> Interval:
+    """Mean over splits of `values`, or of their difference to `other`; for new people, or other splits of these."""
+    within = RANGES[measure]
+    train = max(config.target_people) + config.calibration_people
+    ratio = config.test_people / train if new_people else 0.0
+    if other is None:
+        return intervals.split_interval(values, test_to_train=ratio, within=within)
+    return intervals.paired_interval(values, other, test_to_train=ratio, within=within)
+
+
+def estimate(config: ConfigDict, measure: int, values: np.ndarray, other: np.ndarray | None = None) -> Estimate:
+    """`values` `[splits]` of a measure, or what they have beyond `other`, with the interval for new people."""
+    return _estimate(measure, _interval(config, measure, values, other, new_people=True))
+
+
+def _estimate(measure: int, interval: Interval) -> Estimate:
+    """Rates in per cent, bits as they are."""
+    return percent_interval(interval) if MEASURES[measure] == "EER" else with_interval(interval)
+
+
+def _table(config: ConfigDict, arrays: Arrays, size: int) -> Table:
+    found = arrays["measures"]
+    rows: list[tuple[Cell, ...]] = [
+        (METHODS[m], *(estimate(config, i, found[i, m, size]) for i in range(len(found)))) for m in _FULL
+    ]
+    people = config.target_people[size]
+    return Table(
+        ("method", "EER %", "Cllr, raw", "Cllr, calibrated"),
+        rows,
+        f"{people} target people; {intervals_over(config.num_splits, 'random splits')}",
+    )
+
+
+def _curves(config: ConfigDict, arrays: Arrays, methods: range | tuple[int, ...], prefix: str = "") -> list[Picture]:
+    """Each measure against the number of target people, with a band for transfer."""
+    sizes, pictures = list(config.target_people), []
+    for i, (measure, file) in enumerate(zip(MEASURES, _FILES, strict=True)):
+        scale = 100 if measure == "EER" else 1
+        lines = []
+        for m in methods:
+            found = [_interval(config, i, values, new_people=True) for values in arrays["measures"][i, m]]
+            mean, low, high = (scale * np.array(column, float) for column in zip(*found, strict=True))
+            lines.append(Curve(METHODS[m], sizes, mean, *((low, high) if m == TRANSFER else ())))
+        figure = figures.curves(
+            lines, x_label="target people", y_label=f"{measure} %" if measure == "EER" else f"{measure}, bits",
+            title=measure, log_y=measure == "raw Cllr",
+        )  # fmt: skip
+        caption = "Band: 95 % interval of transfer over splits, from five splits on."
+        pictures.append(Picture(f"{prefix}{file}.svg", figures.to_svg(figure), caption))
+    return pictures
+
+
+def _against_people(config: ConfigDict, arrays: Arrays) -> Section:
+    domains = []
+    if "pictures" in arrays:
+        sheet = figures.image_grid(arrays["pictures"], row_labels=("source", "target"), title="The two domains")
+        domains.append(Picture("domains.png", figures.to_png(sheet), "Some people of each side."))
+    return Section(
+        "Against the number of target people",
+        (
+            "The source model is fitted to images of some people; the target is other people, seen differently. "
+            "Transfer takes the source covariances as a prior whose weight w held-out people choose.",
+            *domains,
+            "EER only asks for the order of the scores. Cllr asks what they claim: raw, as the model gives them, and "
+            "after an affine calibration on held-out people. Below 1 bit a score says something.",
+            *_curves(config, arrays, _FULL),
+            *(_table(config, arrays, k) for k in range(len(config.target_people) - 1)),
+        ),
+    )
+
+
+def _difference_table(config: ConfigDict, arrays: Arrays, *, new_people: bool) -> Table:
+    """Transfer minus every rival on the same splits."""
+    found = arrays["measures"]
+    rows: list[tuple[Cell, ...]] = []
+    for k, people in enumerate(config.target_people):
+        for m in _RIVALS:
+            paired = [
+                _interval(config, i, found[i, TRANSFER, k], found[i, m, k], new_people=new_people)
+                for i in range(len(MEASURES))
+            ]
+            rows.append((int(people), METHODS[m], *(_estimate(i, value) for i, value in enumerate(paired))))
+    what = "other people" if new_people else "other splits of these people"
+    return Table(
+        ("target people", "transfer against", "EER, points", "Cllr, raw", "Cllr, calibrated"),
+        rows,
+        f"Transfer (w by log-likelihood) minus the other method, 95 % intervals for {what}; negative is better",
+    )
+
+
+def _differences(config: ConfigDict, arrays: Arrays) -> Section:
+    weights = arrays["weights"]
+    chosen: list[tuple[Cell, ...]] = [
+        (int(people), f"{weights[0, k].mean():.2f}", f"{weights[1, k].mean():.2f}", f"{weights[1, k].std():.2f}")
+        for k, people in enumerate(config.target_people)
+    ]
+    return Section(
+        "Is the difference real?",
+        (
+            "An interval that excludes zero says that transfer helps, or hurts. The first table is about these people: "
+            "what more random splits of them would show. In the second the intervals are widened for the people that "
+            "splits share, which is what a claim about people not seen here needs (Nadeau and Bengio); it stays wide "
+            "however many splits are drawn.",
+            _difference_table(config, arrays, new_people=False),
+            _difference_table(config, arrays, new_people=True),
+            Table(
+                ("target people", "mean w by log-likelihood", "mean w by Cllr", "its SD over splits"),
+                chosen,
+                "The weight of the source, w = lambda / (1 + lambda), as held-out people choose it",
+            ),
+        ),
+    )
+
+
+def _approximate(config: ConfigDict, arrays: Arrays) -> Section:
+    found, last = arrays["measures"], len(config.target_people) - 1
+    rows: list[tuple[Cell, ...]] = [
+        (METHODS[m], *(estimate(config, i, found[i, m, last]) for i in range(len(found)))) for m in _E_STEPS
+    ]
+    return Section(
+        "The approximate E-step",
+        (
+            "The paper's E-step keeps posterior means and drops their covariances. The same fits with either E-step:",
+            *_curves(config, arrays, _E_STEPS, prefix="approximate_"),
+            Table(
+                ("method", "EER %", "Cllr, raw", "Cllr, calibrated"),
+                rows,
+                f"{config.target_people[last]} target people; {intervals_over(config.num_splits, 'random splits')}",
+            ),
+        ),
+    )
+
+
+def _calibration(config: ConfigDict, arrays: Arrays) -> Section:
+    """ROC and reliability of the scores of all splits together, at the largest number of people."""
+    size = max(config.target_people)
+    scores, is_same = arrays[f"calibrated scores {size}"], arrays[f"is_same {size}"]
+    curves, reliable = [], [Curve("perfect", [0, 1], [0, 1])]
+    for m in _FULL:
+        roc = verification.roc(scores[m], is_same)
+        curves.append(Curve(METHODS[m], roc.far, roc.vr))
+        if m in (0, TRANSFER):
+            found = calibration.reliability(scores[m], is_same, num_bins=10)
+            seen = found.counts > 0
+            reliable.append(Curve(METHODS[m], found.predicted[seen], found.observed[seen]))
+    reliability = figures.curves(
+        reliable, x_label="predicted probability of one person", y_label="observed share", title="Reliability"
+    )
+    return Section(
+        "What the scores mean",
+        (
+            "The calibrated scores of all splits together: how often a pair with a given probability really shows one "
+            "person.",
+            Picture(
+                "roc.svg", figures.to_svg(figures.roc(curves, title="Verification")), "ROC of unseen target people."
+            ),
+            Picture("reliability.svg", figures.to_svg(reliability), "Ten bins of the predicted probability."),
+        ),
+    )

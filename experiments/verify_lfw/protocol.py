@@ -1,0 +1,197 @@
+"""LFW, unrestricted: features, PCA and a model from the people of all other folds, scores for the pairs of one.
+
+View 1 is for choosing settings and View 2 for reporting. Features are encoded once, a fold is one stage of its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.common import inputs
+from jaxface import joint_bayes
+from jaxface.core import prng
+from jaxface.core.fitinfo import raise_if_failed
+from jaxface.data import Listing, folders, lfw
+from jaxface.data.pairs import Pairs
+from jaxface.faces import pipeline
+from jaxface.joint_bayes import JointBayes
+from jaxface.linalg import distances
+from jaxface.runtime.log import progress
+from jaxface.subspace import LinearMap, lda, pca, transform
+
+METHODS = (
+    "cosine of raw features",
+    "cosine after whitened PCA",
+    "LDA and cosine",
+    "Joint Bayes, moments",
+    "Joint Bayes, full EM",
+    "Joint Bayes, approximate EM",
+    "Joint Bayes, full EM, nobody with one image",
+    "length-normalised: moments",
+    "length-normalised: full EM",
+)
+MIRRORED = "length-normalised: full EM, {} with mirror images"
+FUSED = "length-normalised: full EM, sum of the {} above"
+_BATCH = 1024  # images in memory as pixels
+
+
+class Trial(NamedTuple):
+    """What a fold trains on and scores."""
+
+    train_rows: np.ndarray  # rows of the listing
+    pairs: Pairs
+
+
+def trials(config: ConfigDict) -> tuple[Listing, list[Trial]]:
+    """The folds of View 2, or the one split of View 1."""
+    if config.view == 1:
+        view = lfw.view1(config.data.root)
+        rows = np.flatnonzero(np.isin(view.listing.ids, view.train_people))
+        return view.listing, [Trial(rows, view.test_pairs)]
+    whole = lfw.view2(config.data.root)
+    folds = [np.flatnonzero(whole.pair_fold == fold) for fold in np.unique(whole.pair_fold)]
+    parts = [Pairs(*(np.asarray(field)[chosen] for field in whole.pairs)) for chosen in folds]
+    return whole.listing, [Trial(lfw.unrestricted_rows(whole, k), part) for k, part in enumerate(parts)]
+
+
+def methods(config: ConfigDict) -> tuple[str, ...]:
+    """The methods on the main features, the best of them on all kinds with mirror images, and the sum of those."""
+    if not config.fused_features:
+        return METHODS
+    more = tuple(MIRRORED.format(name) for name, _, _ in config.fused_features)
+    return (*METHODS, *more, FUSED.format(len(more)))
+
+
+def features(
+    listing: Listing, crop: tuple[int, int, int, int], image_steps: tuple, what: str, *, mirrored: bool
+) -> np.ndarray:
+    """Encoded images `[n, d]` of the whole listing; pixels are read batch by batch.
+
+    With `mirrored` the mean over an image and its mirror image: what a face looks like, whichever side was lit.
+    """
+    kinds = [pipeline.build(image_steps)]
+    if mirrored:
+        kinds.append(pipeline.build((("flip", {}), *image_steps)))
+    starts = range(0, len(listing.files), _BATCH)
+    parts = []
+    for start in progress(starts, f"encoding images, {what}"):
+        rows = np.arange(start, min(start + _BATCH, len(listing.files)))
+        images = folders.read(listing, rows=rows, crop=crop).images
+        padded = np.pad(images, [(0, _BATCH - len(rows)), (0, 0), (0, 0)])  # one program for every batch
+        encoded = [pipeline.encode_batch(steps, jnp.asarray(padded), block_size=inputs.BLOCK) for steps in kinds]
+        parts.append(np.mean(encoded, axis=0)[: len(rows)])
+    return np.concatenate(parts)
+
+
+def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, trial: Trial) -> np.ndarray:
+    """Scores `[methods, pairs]` of one fold's pairs."""
+    whitened = _whitened(config, x, ids, trial)
+    z, labels, tested, first, second = whitened
+    raw = x[np.unique(np.concatenate([trial.pairs.first, trial.pairs.second]))]
+    found = [_cosines(jnp.asarray(raw[first]), jnp.asarray(raw[second])), _cosines(tested[first], tested[second])]
+    fisher, info = lda.fit(
+        z,
+        jnp.asarray(labels),
+        num_classes=int(labels.max()) + 1,
+        num_components=config.lda_components,
+        pca_components=config.num_components,
+    )
+    raise_if_failed(info, "LDA")
+    projected = _projected(fisher, tested)
+    found.append(_cosines(projected[first], projected[second]))
+    found += _joint_bayes_scores(config, z, labels, tested[first], tested[second], variants=True)
+    found += _length_normalised(config, whitened)
+    return np.stack([np.asarray(scores, np.float64) for scores in found])
+
+
+def best_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, trial: Trial) -> np.ndarray:
+    """Scores `[pairs]` of length-normalised features and full EM alone."""
+    return np.asarray(_length_normalised(config, _whitened(config, x, ids, trial))[-1], np.float64)
+
+
+class _Whitened(NamedTuple):
+    """PCA of the training rows, whitened."""
+
+    train: jax.Array  # [n, r]
+    labels: np.ndarray  # [n]
+    tested: jax.Array  # [t, r], the images that occur in the pairs
+    first: np.ndarray  # [pairs], rows of `tested`
+    second: np.ndarray  # [pairs]
+
+
+def _whitened(config: ConfigDict, x: np.ndarray, ids: np.ndarray, trial: Trial) -> _Whitened:
+    key = prng.stream(jax.random.key(config.seed), "pca")
+    train = jnp.asarray(x[trial.train_rows])
+    whitening, info = pca.fit_randomized(key, train, num_components=config.num_components, whiten=True)
+    raise_if_failed(info, "PCA")
+    needed, place = np.unique(np.concatenate([trial.pairs.first, trial.pairs.second]), return_inverse=True)
+    first, second = place.reshape(2, -1)
+    labels = joint_bayes.dense_ids(ids[trial.train_rows])[0]
+    return _Whitened(_projected(whitening, train), labels, _projected(whitening, jnp.asarray(x[needed])), first, second)
+
+
+def _length_normalised(config: ConfigDict, whitened: _Whitened) -> list[Any]:
+    z, labels, tested, first, second = whitened
+    unit = [distances.normalize(rows) * np.sqrt(config.num_components).astype(rows.dtype) for rows in (z, tested)]
+    return _joint_bayes_scores(config, unit[0], labels, unit[1][first], unit[1][second], variants=False)
+
+
+def _joint_bayes_scores(
+    config: ConfigDict, z: jax.Array, labels: np.ndarray, first: jax.Array, second: jax.Array, *, variants: bool
+) -> list[Any]:
+    """Moments and full EM; with `variants` also approximate EM and a fit without single-image people."""
+    number = int(labels.max()) + 1
+    stats = joint_bayes.collect(z, labels, num_identities=number, shift=z.mean(axis=0))
+    start = joint_bayes.init(stats)
+    models = [start, _fitted(config, stats, start, "full")]
+    if variants:
+        several = np.bincount(labels, minlength=number)[labels] > 1
+        kept = joint_bayes.dense_ids(labels[several])[0]
+        mean = z.mean(axis=0)
+        fewer = joint_bayes.collect(z[several], kept, num_identities=int(kept.max()) + 1, shift=mean)
+        models += [_fitted(config, stats, start, "approximate"), _fitted(config, fewer, start, "full")]
+    return [_pair_llr(model, first, second) for model in models]
+
+
+def _fitted(config: ConfigDict, stats: joint_bayes.Stats, start: JointBayes, e_step: str) -> JointBayes:
+    model, info = joint_bayes.fit(stats, start, num_iters=config.num_iters, e_step=joint_bayes.E_STEPS[e_step])
+    raise_if_failed(info, f"Joint Bayes, {e_step} EM")
+    return model
+
+
+@jax.jit
+def _projected(linear_map: LinearMap, x: jax.Array) -> jax.Array:
+    return jax.vmap(transform, in_axes=(None, 0))(linear_map, x)
+
+
+@jax.jit
+def _pair_llr(model: JointBayes, first: jax.Array, second: jax.Array) -> jax.Array:
+    return jax.vmap(joint_bayes.llr, in_axes=(None, 0, 0))(model, first, second)
+
+
+@jax.jit
+def _cosines(first: jax.Array, second: jax.Array) -> jax.Array:
+    return jax.vmap(distances.cosine)(first, second)
+
+
+def summary(config: ConfigDict, folds: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Scores `[methods, pairs]`, truth and folds of all folds together; the fused score is the last.
+
+    `largest share` is the part of one person in the genuine pairs, at most.
+    """
+    scores = np.concatenate([fold["scores"] for fold in folds], axis=1)
+    if config.fused_features:
+        fused = scores[len(METHODS) :].sum(axis=0)
+        scores = np.concatenate([scores, fused[None, :]])
+    is_same = np.concatenate([fold["is_same"] for fold in folds])
+    people = np.concatenate([fold["people"] for fold in folds])[is_same]
+    return {
+        "scores": scores,
+        "is_same": is_same,
+        "largest share": np.asarray(np.unique(people, return_counts=True)[1].max() / people.size),
+        "fold": np.concatenate([np.full(len(fold["is_same"]), k) for k, fold in enumerate(folds)]),
+    }

@@ -1,0 +1,60 @@
+"""The LFW protocol with Joint Bayes: accuracy of every step of the pipeline, and whether its ratios are calibrated.
+
+python -m experiments.verify_lfw --config=configs/verify_lfw.py --config.data.root=LFW --workdir=runs/lfw
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.common import fields
+from experiments.verify_lfw import protocol, report
+from experiments.verify_lfw.protocol import Trial
+from jaxface.data import Listing
+from jaxface.runtime.workdir import Workdir
+
+
+def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
+    """Encodes the images, scores every fold as a stage of its own, and reports."""
+    if config.view not in (1, 2):
+        raise ValueError(f"config.view must be 1 (to choose settings) or 2 (to report); got {config.view}.")
+    fields.counts(config, "num_components", "lda_components", "num_iters")
+    if config.data.root is None:
+        raise ValueError("--config.data.root is missing: name the folder that holds LFW's images and pairs.txt.")
+    workdir.uses(data=config.data.root)
+    listing, trials = protocol.trials(config)
+    main = partial(protocol.features, listing, tuple(config.crop), config.image_steps, "main", mirrored=False)
+    folds = _scored(workdir, listing, trials, "main", main, partial(protocol.fold_scores, config))
+    more = []
+    for name, crop, steps in config.fused_features:
+        encode = partial(protocol.features, listing, tuple(crop), steps, name, mirrored=True)
+        more.append(_scored(workdir, listing, trials, name, encode, partial(protocol.best_scores, config)))
+    together = [
+        {**fold, "scores": np.stack([*fold["scores"], *(other[k]["scores"] for other in more)])}
+        for k, fold in enumerate(folds)
+    ]
+    arrays = protocol.summary(config, together)
+    headline, results = report.table(config, arrays)
+    report.page(config, workdir, arrays, headline)
+    return results
+
+
+def _scored(
+    workdir: Workdir,
+    listing: Listing,
+    trials: Sequence[Trial],
+    name: str,
+    encode: Callable[[], np.ndarray],
+    score: Callable[[np.ndarray, np.ndarray, Trial], np.ndarray],
+) -> list[Mapping[str, np.ndarray]]:
+    """The scores of every fold on one kind of features, a stage each; images are encoded when a stage needs them."""
+    encoded = cache(encode)
+
+    def fold(trial: Trial) -> dict[str, np.ndarray]:
+        scores = score(encoded(), listing.ids, trial)
+        return {"scores": scores, "is_same": trial.pairs.is_same, "people": listing.ids[trial.pairs.first]}
+
+    return [workdir.stage(f"{name}-{k}", partial(fold, trial)) for k, trial in enumerate(trials)]

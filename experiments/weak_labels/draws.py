@@ -1,0 +1,201 @@
+"""Random groupings of a set of faces, and what every method makes of all of them in one compiled call."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.common import inputs, recognition
+from experiments.weak_labels import methods
+from experiments.weak_labels.methods import METHODS, Method
+from jaxface.core.fitinfo import FitInfo, Status, raise_if_failed
+from jaxface.data import LabelledImages, groups, splits
+from jaxface.linalg import distances
+from jaxface.subspace import held_out
+
+
+class Problem(NamedTuple):
+    """Faces split into training images and probes."""
+
+    x: jax.Array  # [n, d], encoded images
+    coordinates: jax.Array  # [n, t], in an orthonormal basis of the span of the t training images
+    ids: jax.Array  # [n]
+    train: np.ndarray  # rows
+    probes: np.ndarray  # rows
+    scale: float  # median distance of training images
+
+
+class Draws(NamedTuple):
+    """Groupings of the training images; all have the same number of groups and of grouped images."""
+
+    rows: np.ndarray  # [m, k], grouped rows of the problem
+    groups: np.ndarray  # [m, k], dense
+    num_groups: int
+
+
+class Found(NamedTuple):
+    """What a method made of all draws."""
+
+    z: jax.Array  # [m, n, r], every image after the projection
+    refitted: int  # draws with dependent images
+
+
+def problem(config: ConfigDict, faces: LabelledImages) -> Problem:
+    """Encodes the faces and splits them, `num_train` images a person for training."""
+    x = inputs.encode(jnp.asarray(faces.images, inputs.working_dtype()), config.image_steps)
+    part = splits.k_shot(faces.ids, num_train=config.num_train, rng=np.random.default_rng(config.seed))[0]
+    return problem_of(x, faces.ids, np.flatnonzero(part == 0), np.flatnonzero(part == 1))
+
+
+def problem_of(x: jax.Array, ids: np.ndarray, train: np.ndarray, probes: np.ndarray) -> Problem:
+    """The problem of vectors `[n, d]` with given rows for training and for probing."""
+    span = np.linalg.qr(np.asarray(x)[train].T)[0]
+    squared = np.asarray(distances.squared_distance_matrix(x[train], x[train]))
+    scale = float(np.sqrt(np.median(squared[np.triu_indices(len(train), 1)])))
+    return Problem(x, x @ jnp.asarray(span), jnp.asarray(ids), train, probes, scale)
+
+
+def random_draws(config: ConfigDict, task: Problem, size: int, *, seed: int = 0) -> Draws:
+    """`num_draws` random groupings into groups of `size` images of one person."""
+    rng = np.random.default_rng((config.seed, size, seed))
+    drawn = groups.random_groups(np.asarray(task.ids)[task.train], group_size=size, rng=rng, num_draws=config.num_draws)
+    kept, group_ids = groups.kept_rows(drawn)
+    return Draws(task.train[kept], group_ids, int(group_ids.max()) + 1)
+
+
+def embedded(task: Problem, draws: Draws, method: Method, setting: methods.Setting) -> Found:
+    """Every image after a method was fitted to each draw."""
+    x, draws = _own_view(task, draws, method)
+    fitted, info = _fit_draws(method, setting, x, draws.rows, draws.groups, num_groups=draws.num_groups)
+    z, refitted = _embed_draws(method, fitted, x), 0
+    if method.refit is not None:
+        failed = np.flatnonzero(np.asarray(info.status) == int(Status.RANK_DEFICIENT))
+        for draw in failed:
+            again, own = method.refit(setting, x[draws.rows[draw]], draws.groups[draw], num_groups=draws.num_groups)
+            raise_if_failed(own, f"{method.title}, draw {draw}")
+            z = z.at[draw].set(_embed(method, again, x))
+        refitted = len(failed)
+        info = info._replace(status=jnp.where(info.status == int(Status.RANK_DEFICIENT), 0, info.status))
+    raise_if_failed(info, method.title)
+    return Found(z, refitted)
+
+
+def chosen_setting(config: ConfigDict, task: Problem, draws: Draws, method: Method) -> dict[str, jax.Array]:
+    """Of all settings the one under which groups of the first draw, held out in turn, stay together best."""
+    x, draws = _own_view(task, draws, method)
+    widest = draws.rows.shape[1] - draws.num_groups
+    grid = methods.grid(method, task.scale, widest, config)
+    if not grid:
+        return {}
+    settings = {name: jnp.asarray(values, x.dtype) for name, values in grid.items()}
+    rows, group_ids = draws.rows[0], draws.groups[0]
+    error = held_out.errors(
+        method.fit, method.transform, settings, x[rows], group_ids,
+        num_folds=config.num_folds, rng=np.random.default_rng(config.seed),
+    )  # fmt: skip
+    best = int(np.argmin(error))
+    return {name: values[best] for name, values in settings.items()}
+
+
+def _own_view(task: Problem, draws: Draws, method: Method) -> tuple[jax.Array, Draws]:
+    """The vectors a method works on, and people in place of groups where it knows them."""
+    x = task.coordinates if method.is_linear else task.x
+    if not method.uses_names:
+        return x, draws
+    ids = np.asarray(task.ids)[draws.rows]
+    people = np.unique(ids, return_inverse=True)[1].reshape(ids.shape).astype(np.int32)
+    return x, Draws(draws.rows, people, int(people.max()) + 1)
+
+
+def errors(task: Problem, draws: Draws, z: jax.Array, *, gallery: str) -> np.ndarray:
+    """Nearest-neighbour error `[m]`; the gallery is the grouped images of each draw, or all training images."""
+    known = draws.rows if gallery == "grouped" else np.broadcast_to(task.train, (len(draws.rows), len(task.train)))
+    return np.asarray(_errors(z, task.ids, known, task.probes))
+
+
+def width_errors(task: Problem, draws: Draws) -> dict[str, np.ndarray]:
+    """RCA's error `[widths]` on probes and on its own training images against the number of PCA axes."""
+    widest = draws.rows.shape[1] - draws.num_groups
+    widths = np.unique(np.round(np.geomspace(2, widest, 14)).astype(int))
+    few = Draws(draws.rows[:10], draws.groups[:10], draws.num_groups)
+    fitted, _ = _fit_draws(
+        METHODS["rca"], {"width": jnp.asarray(float(widest))}, task.coordinates, few.rows, few.groups,
+        num_groups=few.num_groups,
+    )  # fmt: skip
+    z = _embed_draws(METHODS["rca"], fitted, task.coordinates)
+    found = [_errors_at_width(z, task.ids, few.rows, task.probes, width) for width in widths]
+    probe, own = (np.array(column) for column in zip(*found, strict=True))
+    return {"widths": widths, "probe error": probe, "training error": own}
+
+
+def ridge_errors(task: Problem, draws: Draws) -> dict[str, np.ndarray]:
+    """Ridge RCA's error `[ridges]`, and how far its distances are from those of NP-PER, as the ridge vanishes."""
+    few = Draws(draws.rows[:10], draws.groups[:10], draws.num_groups)
+    limit, _ = _fit_draws(METHODS["np_per"], {}, task.coordinates, few.rows, few.groups, num_groups=few.num_groups)
+    target = _embed_draws(METHODS["np_per"], limit, task.coordinates)
+    ridges = np.geomspace(1e-8, 10, 10)
+    error, gap = [], []
+    for ridge in ridges:
+        setting = {"ridge": jnp.asarray(ridge, task.x.dtype)}
+        fitted, _ = _fit_draws(
+            METHODS["ridge_rca"], setting, task.coordinates, few.rows, few.groups, num_groups=few.num_groups
+        )
+        z = _embed_draws(METHODS["ridge_rca"], fitted, task.coordinates)
+        error.append(errors(task, few, z, gallery="grouped").mean())
+        gap.append(np.mean([_disagreement(z[k, rows], target[k, rows]) for k, rows in enumerate(few.rows)]))
+    return {"ridges": ridges, "ridge error": np.array(error), "gap": np.array(gap)}
+
+
+@partial(jax.jit, static_argnames=("method", "num_groups"))
+def _fit_draws(
+    method: Method, setting: Mapping[str, Any], x: jax.Array, rows: jax.Array, group_ids: jax.Array, *, num_groups: int
+) -> tuple[Any, FitInfo]:
+    """One fit for each draw, in one program."""
+
+    def fit(chosen: jax.Array, group: jax.Array) -> tuple[Any, FitInfo]:
+        return method.fit(setting, x[chosen], group, num_groups=num_groups)
+
+    return jax.vmap(fit)(rows, group_ids)
+
+
+@partial(jax.jit, static_argnames="method")
+def _embed(method: Method, fitted: Any, x: jax.Array) -> jax.Array:
+    return jax.vmap(method.transform, in_axes=(None, 0))(fitted, x)
+
+
+@partial(jax.jit, static_argnames="method")
+def _embed_draws(method: Method, fitted: Any, x: jax.Array) -> jax.Array:
+    return jax.lax.map(lambda one: _embed(method, one, x), fitted)
+
+
+@jax.jit
+def _errors(z: jax.Array, ids: jax.Array, gallery: jax.Array, probes: jax.Array) -> jax.Array:
+    def error(coordinates: jax.Array, known: jax.Array) -> jax.Array:
+        return recognition.error(coordinates[known], ids[known], coordinates[probes], ids[probes])
+
+    return jax.vmap(error)(z, gallery)
+
+
+@jax.jit
+def _errors_at_width(
+    z: jax.Array, ids: jax.Array, gallery: jax.Array, probes: jax.Array, width: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Mean error of probes, and of training images each left out of the gallery, in the leading coordinates."""
+    kept = jnp.where(jnp.arange(z.shape[-1]) < width, z, 0)
+
+    def own(coordinates: jax.Array, known: jax.Array) -> jax.Array:
+        squared = distances.squared_distance_matrix(coordinates[known], coordinates[known])
+        nearest = distances.first_min(squared + jnp.diag(jnp.full(len(known), jnp.inf, z.dtype)))
+        return (ids[known][nearest] != ids[known]).mean(dtype=z.dtype)
+
+    return _errors(kept, ids, gallery, probes).mean(), jax.vmap(own)(kept, gallery).mean()
+
+
+def _disagreement(a: jax.Array, b: jax.Array) -> float:
+    """Relative gap between two sets of squared distances, each in units of its mean."""
+    first, second = (np.asarray(distances.squared_distance_matrix(z, z)) for z in (a, b))
+    return float(np.abs(first / first.mean() - second / second.mean()).mean())

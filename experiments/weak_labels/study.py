@@ -1,0 +1,97 @@
+"""Recognition, and clusters, from training images that come in small groups without names.
+
+    python -m experiments.weak_labels --config=configs/weak_labels.py --workdir=runs/weak_labels
+
+Each method gets the same random groups, all draws of one size in one vmapped call. The figures and the table of the
+NP-PER paper, with the methods it leaves out beside them.
+"""
+
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.common import fields, inputs
+from experiments.common.publish import publish
+from experiments.weak_labels import clustering, draws, methods, report, tracks
+from experiments.weak_labels.draws import Problem
+from experiments.weak_labels.methods import METHODS
+from jaxface.core import prng
+from jaxface.runtime.workdir import Workdir
+
+
+def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
+    """One stage for each group size of images and of videos, then the report."""
+    check(config)
+    workdir.uses(data=inputs.path_of(config.data))
+    faces = inputs.load_faces(config.data)
+    task = draws.problem(config, faces)
+    arrays = {
+        size: workdir.stage(f"groups-of-{size}", partial(of_size, config, task, size)) for size in config.group_sizes
+    }
+    videos = {
+        size: workdir.stage(f"videos-{size}", partial(tracks.errors, config, size)) for size in config.videos.sizes
+    }
+    sections = [report.errors(config, arrays), report.rca(arrays), report.clustering(config, arrays)]
+    if videos:
+        sections.append(report.videos(config, config.videos.sizes, videos))
+    gallery = "the grouped images" if config.gallery == "grouped" else "all training images"
+    publish(
+        workdir,
+        title="Learning from weak labels",
+        lead=f"{len(faces.names)} people, {config.num_train} training images each, drawn into groups without names. "
+        f"The gallery is {gallery}.",
+        headline=report.error_table(config, arrays),
+        sections=sections,
+        credits=(faces.credit,),
+    )
+    results = {
+        f"error %, {name}, groups of {size}": 100 * float(arrays[size][f"error/{name}"].mean())
+        for name in config.methods
+        for size in config.group_sizes
+    }
+    return results | {
+        f"videos, error %, {name}, groups of {size}": 100 * float(found[name].mean())
+        for size, found in videos.items()
+        for name in found
+    }
+
+
+def check(config: ConfigDict) -> None:
+    """Refuses fields with values that nothing can be learnt with."""
+    fields.words(config, "gallery", ("grouped", "all"))
+    methods.check(config)
+    fields.counts(config, "num_train", "group_sizes", minimum=2)
+    fields.counts(config, "num_draws")
+    fields.words(config, "clustering.methods", METHODS)
+    fields.words(config, "clustering.starts", clustering.STARTS)
+    fields.counts(config, "num_draws", "num_restarts", "num_iters", section="clustering")
+    if config.videos.sizes:  # none: no videos
+        methods.check(config, section="videos")
+        fields.counts(config, "sizes", "num_people", "frames_per_run", minimum=2, section="videos")
+        fields.counts(config, "num_draws", "size", section="videos")
+        fields.positive(config, "movement", section="videos")
+
+
+def of_size(config: ConfigDict, task: Problem, size: int) -> dict[str, np.ndarray]:
+    """Errors, settings, clusters and RCA's curves at one group size."""
+    drawn = draws.random_draws(config, task, size)
+    found: dict[str, np.ndarray] = {}
+    for name in config.methods:
+        setting = draws.chosen_setting(config, task, drawn, METHODS[name])
+        embedded = draws.embedded(task, drawn, METHODS[name], setting)
+        found[f"error/{name}"] = draws.errors(task, drawn, embedded.z, gallery=config.gallery)
+        found[f"refitted/{name}"] = np.asarray(embedded.refitted)
+        for key, value in setting.items():
+            found[f"{key}/{name}"] = np.asarray(float(value) / (task.scale if key == "bandwidth" else 1.0))
+        if name in config.clustering.methods:
+            for start in config.clustering.starts:
+                found[f"clusters/{name}/{start}"] = clustering.purity_and_accuracy(
+                    prng.stream(jax.random.key(config.seed), f"clusters of {size}"), embedded.z, np.asarray(task.ids),
+                    drawn, start=start, num_draws=config.clustering.num_draws,
+                    num_restarts=config.clustering.num_restarts, num_iters=config.clustering.num_iters,
+                )  # fmt: skip
+    ridge = draws.ridge_errors(task, drawn)
+    return found | draws.width_errors(task, drawn) | ridge

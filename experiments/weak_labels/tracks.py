@@ -1,0 +1,78 @@
+"""Groups cut from simulated videos: faces that drift, talk and turn, warped to one shape by their landmarks.
+
+A frame belongs to the group of the frame before as long as the face moves little; nobody names a group.
+"""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.common import inputs
+from experiments.weak_labels import draws
+from experiments.weak_labels.draws import Draws, Problem
+from experiments.weak_labels.methods import METHODS
+from jaxface.data import groups, synthetic
+from jaxface.data.synthetic import FaceTracks
+from jaxface.faces import tps
+from jaxface.runtime.log import progress
+
+TRAINING_RUNS = 2  # of the first track of a person; the second track is for testing
+
+
+def errors(config: ConfigDict, size: int) -> dict[str, np.ndarray]:
+    """Nearest-neighbour error `[videos]` of every method with groups of at most `size` frames.
+
+    Settings are chosen on groups held out of the first videos.
+    """
+    found: dict[str, list[float]] = {name: [] for name in config.videos.methods}
+    settings: dict[str, Any] = {}
+    for number in progress(range(config.videos.num_draws), f"videos, groups of {size}"):
+        task, grouping = video(config, size, number)
+        for name in found:
+            if number == 0:
+                settings[name] = draws.chosen_setting(config.videos, task, grouping, METHODS[name])
+            z = draws.embedded(task, grouping, METHODS[name], settings[name]).z
+            found[name].append(float(draws.errors(task, grouping, z, gallery="grouped")[0]))
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def video(config: ConfigDict, size: int, number: int) -> tuple[Problem, Draws]:
+    """One set of simulated videos: warped faces, and groups of frames by movement."""
+    study = config.videos
+    rng = np.random.default_rng((config.seed, number))
+    made = synthetic.face_tracks(
+        rng, num_people=study.num_people, tracks_per_person=2, runs_per_track=3, frames_per_run=study.frames_per_run
+    )
+    x = inputs.encode(warped(made, study.size), config.image_steps)
+    is_training = (made.tracks % 2 == 0) & (made.frames < TRAINING_RUNS * study.frames_per_run)
+    cut = groups.track_groups(
+        made.landmarks[is_training], made.tracks[is_training], threshold=study.movement, max_size=size, min_size=2
+    )
+    task = draws.problem_of(x, made.data.ids, np.flatnonzero(is_training), np.flatnonzero(made.tracks % 2 == 1))
+    kept = cut >= 0
+    grouping = Draws(task.train[kept][None, :], cut[kept][None, :], int(cut.max()) + 1)
+    return task, grouping
+
+
+def warped(made: FaceTracks, size: int) -> jax.Array:
+    """Every face warped so that its landmarks lie where the mean face has them, `[n, size, size]`."""
+    height, width = made.data.images.shape[1:3]
+    scale = np.array([(size - 1) / (width - 1), (size - 1) / (height - 1)])
+    reference = made.landmarks.mean(axis=0) * scale
+    dtype = inputs.working_dtype()
+    return _warped(
+        jnp.asarray(made.data.images, dtype), jnp.asarray(made.landmarks, dtype), jnp.asarray(reference, dtype),
+        size=size,
+    )  # fmt: skip
+
+
+@partial(jax.jit, static_argnames="size")
+def _warped(images: jax.Array, landmarks: jax.Array, reference: jax.Array, *, size: int) -> jax.Array:
+    def one(task: tuple[jax.Array, jax.Array]) -> jax.Array:
+        return tps.warp(*task, reference, height=size, width=size, ridge=1e-6)
+
+    return jax.lax.map(one, (images, landmarks), batch_size=inputs.BLOCK)
