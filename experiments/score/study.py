@@ -21,9 +21,7 @@ from ml_collections import ConfigDict
 
 from experiments.common import fields, inputs
 from experiments.score import report
-from experiments.verify import verifier
-from experiments.verify.verifier import Verifier
-from jaxface import joint_bayes
+from jaxface import verifier
 from jaxface.core import checks
 from jaxface.data import overlap, pairs
 from jaxface.losses import calibration
@@ -34,6 +32,7 @@ from jaxface.reports.html import Picture
 from jaxface.reports.tables import Cell, Table
 from jaxface.runtime import params_io
 from jaxface.runtime.workdir import Workdir
+from jaxface.verifier import Verifier
 
 _SHOWN = 6
 
@@ -66,8 +65,7 @@ def _verify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, 
         first, second, is_same = pairs.load(config.pairs, faces.files)
     else:
         first, second = pairs.load_unlabelled(config.pairs, faces.files)
-    z = verifier.features(model, jnp.asarray(faces.x))
-    scores = np.asarray(verifier.score_matrix(model, z, z))[first, second]
+    scores = np.asarray(verifier.score_pairs(model, verifier.encode_vectors(model, faces.x), first, second))
     threshold = verification.bayes_threshold(prior=config.prior, cost_miss=1.0, cost_false_accept=1.0)
     probability = np.asarray(calibration.probability(jnp.asarray(scores), prior=config.prior))
     accepted = scores >= threshold
@@ -106,26 +104,16 @@ def _verify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, 
 
 def _identify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]:
     gallery, probes = (inputs.load_vectors(section, model.steps) for section in (config.gallery, config.probes))
-    basis = joint_bayes.diagonalize(model.model)
-    enrolled = (verifier.features(model, jnp.asarray(gallery.x)) - basis.mean[None, :]) @ basis.vectors
-    asked = (verifier.features(model, jnp.asarray(probes.x)) - basis.mean[None, :]) @ basis.vectors
-    people = len(gallery.names)
-    sums = jnp.zeros((people, enrolled.shape[1]), enrolled.dtype).at[jnp.asarray(gallery.ids)].add(enrolled)
-    sizes = np.bincount(gallery.ids, minlength=people)
-    raw = joint_bayes.set_llr_matrix(basis, sums, sizes, asked, np.ones(len(asked), np.int32))
-    scores = np.asarray(calibration.calibrate(model.calibration, raw))  # [people, probes]
-    threshold = verification.bayes_threshold(prior=config.prior, cost_miss=1.0, cost_false_accept=1.0) + np.log(people)
-    best = scores.argmax(axis=0)
-    top = scores[best, np.arange(len(best))]
-    probability = _posterior(scores, prior=config.prior)[best, np.arange(len(best))]
-    named = top >= threshold
+    enrolled = verifier.enroll(verifier.encode_vectors(model, gallery.x), gallery.ids, num_people=len(gallery.names))
+    found = verifier.identify(model, enrolled, verifier.encode_vectors(model, probes.x), prior=config.prior)
+    best, named = found.person, found.is_named
     names = [str(gallery.names[k]) if is_named else "unknown" for k, is_named in zip(best, named, strict=True)]
     truth = [str(probes.names[k]) for k in probes.ids]
     files = probes.files or tuple(f"row {k}" for k in range(len(truth)))
     report.write_csv(
         workdir,
         ("probe", "nearest_person", "llr", "probability", "decision", "folder"),
-        zip(files, (gallery.names[k] for k in best), top, probability, names, truth, strict=True),
+        zip(files, (gallery.names[k] for k in best), found.llr, found.probability, names, truth, strict=True),
     )
     is_enrolled = overlap.identical_rows(gallery.x, probes.x)
     known = np.isin(truth, [str(name) for name in gallery.names]) & ~is_enrolled
@@ -133,7 +121,7 @@ def _identify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str
     right = np.array([str(gallery.names[k]) for k in best]) == np.array(truth)
     results = {
         "probes": len(truth),
-        "people enrolled": people,
+        "people enrolled": len(gallery.names),
         "probes that are enrolled images, in none of the rates": int(is_enrolled.sum()),
         "probes whose folder names an enrolled person": int(known.sum()),
         "identification rate of these": float(right[known].mean()) if known.any() else None,
@@ -141,10 +129,10 @@ def _identify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str
         "enrolled people called unknown": int((~named & known).sum()),
         "enrolled people given another name": int((named & known & ~right).sum()),
         "strangers given a name": int((named & stranger).sum()),
-        "threshold": float(threshold),
+        "threshold": found.threshold,
     }
     rows: list[tuple[Cell, ...]] = [
-        (files[k], str(gallery.names[best[k]]), float(top[k]), float(probability[k]), names[k])
+        (files[k], str(gallery.names[best[k]]), float(found.llr[k]), float(found.probability[k]), names[k])
         for k in range(min(40, len(names)))
     ]
     table = Table(
@@ -152,9 +140,3 @@ def _identify(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str
     )
     report.page(config, workdir, "Identification of probes", results, [table], probes.credit)
     return results
-
-
-def _posterior(scores: np.ndarray, *, prior: float) -> np.ndarray:
-    """Probability `[people, probes]` of each person at a prior of somebody enrolled, each of them as probable."""
-    log_odds = scores + np.log(prior / len(scores)) - np.log1p(-prior)  # against a stranger
-    return np.exp(log_odds - np.logaddexp(0, np.logaddexp.reduce(log_odds, axis=0)))

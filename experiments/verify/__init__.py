@@ -1,6 +1,5 @@
 """Joint Bayesian verification with transfer.
 
-verifier  the whole pipeline that is saved: image steps, PCA, length normalisation, model, calibration
 photos    images as PNG files
 camera    a simulated change of camera: the same faces, small, noisy and coarse
 transfer  source only, target only, pooled and transfer against the number of target people

@@ -13,8 +13,9 @@ from ml_collections import ConfigDict
 from experiments.common import inputs, trials
 from experiments.common.inputs import Vectors
 from experiments.common.publish import publish
-from experiments.verify import photos, report, transfer, verifier
+from experiments.verify import photos, report, transfer
 from experiments.verify.transfer import MEASURES, METHODS
+from jaxface import verifier
 from jaxface.data import pairs
 from jaxface.metrics import calibration, verification
 from jaxface.reports.html import Command, Section
@@ -69,19 +70,19 @@ def _save_model(config: ConfigDict, workdir: Workdir, source: Vectors, target: V
         files = [f"person-{target.ids[row]:04d}/{k:05d}" for k, row in enumerate(rows)]
         arrays = {"features": target.x[rows], "labels": target.ids[rows], "files": np.asarray(files)}
         workdir.write_arrays("test/test.npz", arrays)
-        z = verifier.features(model, jnp.asarray(target.x[rows]))
+        z = verifier.encode_vectors(model, target.x[rows])
         options = f"--config.images.loader=embeddings --config.images.root={workdir.path}/test/test.npz"
     else:
         files = [f"person-{target.ids[row]:04d}/{k:05d}.png" for k, row in enumerate(rows)]
         for file, row in zip(files, rows, strict=True):
             workdir.write_bytes(f"test/{file}", photos.to_png(target.images[row]))
-        z = verifier.encode(model, photos.rounded(target.images[rows]))
+        z = verifier.encode(model, jnp.asarray(photos.rounded(target.images[rows]), inputs.working_dtype()))
         size = "{}, {}".format(*target.images.shape[1:3])
         options = f'--config.images.root={workdir.path}/test --config.images.options.size="({size})"'
     trial = pairs.all_pairs(target.ids[rows])
     lines = [f"{files[i]},{files[j]},{int(same)}" for i, j, same in zip(*trial, strict=True)]
     workdir.write_text("test/pairs.csv", "\n".join(["a,b,same", *lines]) + "\n")
-    scores = np.asarray(verifier.score_matrix(model, z, z))[trial.first, trial.second]
+    scores = np.asarray(verifier.score_pairs(model, z, trial.first, trial.second))
     rates = {
         "EER": verification.eer(verification.roc(scores, trial.is_same)),
         "Cllr": calibration.cllr(scores, trial.is_same),

@@ -17,8 +17,7 @@ from ml_collections import ConfigDict
 
 from experiments.common import fields, inputs, trials
 from experiments.common.inputs import Vectors
-from experiments.verify import camera, verifier
-from experiments.verify.verifier import Verifier
+from experiments.verify import camera
 from jaxface import joint_bayes
 from jaxface.core import prng
 from jaxface.core.fitinfo import Status, raise_if_failed
@@ -31,6 +30,8 @@ from jaxface.metrics import calibration as calibration_metrics
 from jaxface.metrics import verification
 from jaxface.runtime.log import Writer, progress
 from jaxface.subspace import LinearMap, pca
+from jaxface.verifier import Verifier
+from jaxface.verifier.encode import reduce
 
 METHODS = (
     "source only",
@@ -189,7 +190,7 @@ def source_model(config: ConfigDict, source: Vectors, rows: np.ndarray) -> Sourc
     else:
         reduction, info = pca.fit_randomized(prng.stream(jax.random.key(config.seed), "pca"), x, **settings)
     raise_if_failed(info, "PCA of the source")
-    features = verifier.reduced(reduction, x, length_normalize=config.length_normalize)
+    features = reduce(reduction, x, length_normalize=config.length_normalize)
     stats = _collected(features, source.ids[rows])
     return Source(reduction, stats, _fitted(config, stats, "source"))
 
@@ -198,7 +199,7 @@ def prepare(config: ConfigDict, source: Source, target: Vectors, part: Mapping[s
     """The target's features in the source's PCA, for every part."""
     named = {name: part[name] for name in ("train", "calibrate", "test")}
     features = {
-        name: verifier.reduced(source.reduction, jnp.asarray(target.x[rows]), length_normalize=config.length_normalize)
+        name: reduce(source.reduction, jnp.asarray(target.x[rows]), length_normalize=config.length_normalize)
         for name, rows in named.items()
     }
     return Split(source, features, {name: target.ids[rows] for name, rows in named.items()})

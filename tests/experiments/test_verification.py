@@ -170,14 +170,6 @@ def test_an_enrolled_photo_is_no_probe(verified, tmp_path):
     assert found["identification rate of these"] is None
 
 
-def test_the_posterior_of_a_probe_counts_everybody_enrolled_and_a_stranger():
-    scores = np.array([[2.0, -3.0], [0.5, -1.0], [-4.0, 0.0]])
-    weight = 0.3 / 3 * np.exp(scores)
-    expected = weight / (weight.sum(axis=0) + 0.7)
-    np.testing.assert_allclose(score._posterior(scores, prior=0.3), expected, rtol=1e-12)
-    assert np.isfinite(score._posterior(1e4 * scores, prior=0.3)).all()
-
-
 def test_pairs_of_which_nobody_knows_the_truth(verified, tmp_path):
     folder, _ = verified
     lines = (folder / "test" / "pairs.csv").read_text().splitlines()

@@ -14,7 +14,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from experiments.verify import verifier
+from jaxface import verifier
 from jaxface.core.pytree import params, static
 from jaxface.faces import pipeline
 from jaxface.joint_bayes import JointBayes
@@ -70,7 +70,7 @@ def nested() -> Nested:
 def _scores(model: verifier.Verifier) -> np.ndarray:
     """What a user does with a verifier: features, then decisions."""
     x = jnp.asarray(np.random.default_rng(2).normal(size=(3, D)).astype(np.float32))
-    z = verifier.features(model, x)
+    z = verifier.encode_vectors(model, x)
     return np.asarray(verifier.score_matrix(model, z, z))
 
 

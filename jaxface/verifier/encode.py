@@ -1,0 +1,43 @@
+"""From images or vectors to coordinates."""
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface import joint_bayes
+from jaxface.core import checks
+from jaxface.faces.pipeline import encode_batch
+from jaxface.linalg import distances
+from jaxface.subspace import LinearMap, transform
+from jaxface.verifier.model import Verifier
+
+
+def encode(verifier: Verifier, images: ArrayLike, *, block_size: int = 32) -> jax.Array:
+    """Coordinates `[n, r]` of images `[n, h, w]` or `[n, h, w, 3]`, `block_size` of them in flight."""
+    return encode_vectors(verifier, encode_batch(verifier.steps, jnp.asarray(images), block_size=block_size))
+
+
+def encode_vectors(verifier: Verifier, vectors: ArrayLike) -> jax.Array:
+    """Coordinates `[n, r]` of encoded images or embeddings `[n, d]`."""
+    checks.shapes(vectors=(vectors, "n d"))
+    checks.floating(vectors=vectors)
+    vectors = jnp.asarray(vectors)
+    fitted_to = verifier.reduction.mean.shape[0]
+    if vectors.shape[1] != fitted_to:
+        raise ValueError(
+            f"the model was fitted to vectors of {fitted_to} dimensions; got {vectors.shape[1]}. Give images of the "
+            "size it was fitted to, or embeddings of the same tool."
+        )
+    return _coordinates(verifier, vectors)
+
+
+@jax.jit
+def _coordinates(verifier: Verifier, vectors: jax.Array) -> jax.Array:
+    z = reduce(verifier.reduction, vectors, length_normalize=verifier.length_normalize)
+    return jax.vmap(joint_bayes.project, in_axes=(None, 0))(joint_bayes.diagonalize(verifier.model), z)
+
+
+def reduce(reduction: LinearMap, vectors: jax.Array, *, length_normalize: bool) -> jax.Array:
+    """`transform` of rows `[n, d]`, scaled to length sqrt(r) on request: whitened vectors then look Gaussian."""
+    z = jax.vmap(transform, in_axes=(None, 0))(reduction, vectors)
+    return distances.normalize(z) * jnp.sqrt(jnp.asarray(z.shape[1], z.dtype)) if length_normalize else z

@@ -1,0 +1,24 @@
+"""The parameters of a verifier."""
+
+from jaxface.core import checks
+from jaxface.core.pytree import params, static
+from jaxface.faces.pipeline import ImagePipeline
+from jaxface.joint_bayes import JointBayes
+from jaxface.losses.calibration import Affine
+from jaxface.subspace import LinearMap
+
+
+@params
+class Verifier:
+    """A fitted pipeline."""
+
+    steps: ImagePipeline
+    reduction: LinearMap  # PCA
+    model: JointBayes
+    calibration: Affine
+    length_normalize: bool = static()
+
+    def check(self) -> None:
+        """Refuses parts that do not fit together."""
+        checks.shapes(basis=(self.reduction.basis, "d r"), mean=(self.model.mean, "r"))
+        checks.shapes(slope=(self.calibration.slope, ""), offset=(self.calibration.offset, ""))

@@ -1,0 +1,108 @@
+"""From coordinates to calibrated log-likelihood ratios, and names."""
+
+import math
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from jaxface import joint_bayes
+from jaxface.core import blocks, checks
+from jaxface.joint_bayes import ScoringBasis
+from jaxface.losses import calibration
+from jaxface.verifier.model import Verifier
+
+BLOCK_SIZE = 65_536  # pairs in flight
+
+
+class Gallery(NamedTuple):
+    """Sets of images, each of one person: all that scores need to know of them."""
+
+    sums: jax.Array  # [g, r], of coordinates
+    counts: np.ndarray  # int [g]
+
+
+class Identification(NamedTuple):
+    """The most probable person of each probe."""
+
+    person: np.ndarray  # int32 [q], row of the gallery
+    llr: np.ndarray  # [q], against a stranger
+    probability: np.ndarray  # [q], that the probe shows this person
+    is_named: np.ndarray  # bool [q], whether this is the most probable of all people and "nobody"
+    threshold: float  # of the ratio
+
+
+def enroll(coordinates: ArrayLike, ids: ArrayLike, *, num_people: int) -> Gallery:
+    """One set a person from coordinates `[n, r]` and dense ids `[n]`; everybody needs a row."""
+    checks.shapes(coordinates=(coordinates, "n r"), ids=(ids, "n"))
+    checks.floating(coordinates=coordinates)
+    ids = checks.dense_labels("ids", ids, num_people)
+    checks.every_label("ids", ids, num_people)
+    sums = jax.ops.segment_sum(jnp.asarray(coordinates), jnp.asarray(ids), num_people)
+    return Gallery(sums, np.bincount(np.asarray(ids), minlength=num_people))
+
+
+def score_pairs(
+    verifier: Verifier, coordinates: ArrayLike, first: ArrayLike, second: ArrayLike, *, block_size: int = BLOCK_SIZE
+) -> jax.Array:
+    """Scores `[p]` of pairs of rows of coordinates `[n, r]`; work and memory grow with the pairs alone."""
+    sizes = checks.shapes(coordinates=(coordinates, "n r"), first=(first, "p"), second=(second, "p"))
+    checks.floating(coordinates=coordinates)
+    rows = [checks.dense_labels(name, each, sizes["n"]) for name, each in (("first", first), ("second", second))]
+    index = jnp.stack([jnp.asarray(each) for each in rows], axis=1)
+    return _score_pairs(verifier, jnp.asarray(coordinates), index, block_size=block_size)
+
+
+@partial(jax.jit, static_argnames="block_size")
+def _score_pairs(verifier: Verifier, coordinates: jax.Array, index: jax.Array, *, block_size: int) -> jax.Array:
+    basis = joint_bayes.diagonalize(verifier.model)
+    one = jnp.ones((), coordinates.dtype)
+
+    def score(pair: jax.Array) -> jax.Array:
+        return joint_bayes.set_llr(basis, coordinates[pair[0]], one, coordinates[pair[1]], one)
+
+    return calibration.calibrate(verifier.calibration, blocks.map_rows(score, index, block_size=block_size))
+
+
+def score_matrix(verifier: Verifier, gallery: ArrayLike, probes: ArrayLike) -> jax.Array:
+    """Scores `[g, q]` of coordinates of single images `[g, r]` and `[q, r]`, by one GEMM."""
+    checks.shapes(gallery=(gallery, "g r"), probes=(probes, "q r"))
+    raw = joint_bayes.score_projections(_basis(verifier), jnp.asarray(gallery), jnp.asarray(probes))
+    return calibration.calibrate(verifier.calibration, raw)
+
+
+def score_sets(verifier: Verifier, gallery: Gallery, probes: Gallery) -> jax.Array:
+    """Scores `[g, q]` of sets with any numbers of images."""
+    raw = joint_bayes.set_llr_matrix(_basis(verifier), gallery.sums, gallery.counts, probes.sums, probes.counts)
+    return calibration.calibrate(verifier.calibration, raw)
+
+
+def identify(verifier: Verifier, gallery: Gallery, probes: ArrayLike, *, prior: float) -> Identification:
+    """Who is it, or nobody? For each probe `[q, r]`, at a prior of somebody enrolled, each of them as probable.
+
+    With N people a probe is named where its best ratio exceeds the threshold of a pair at that prior by log N.
+    """
+    checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
+    checks.shapes(probes=(probes, "q r"))
+    alone = Gallery(jnp.asarray(probes), np.ones(len(np.shape(probes)) and np.shape(probes)[0], np.int32))
+    scores = np.asarray(score_sets(verifier, gallery, alone), np.float64)
+    person = scores.argmax(axis=0).astype(np.int32)
+    place = (person, np.arange(scores.shape[1]))
+    threshold = math.log1p(-prior) - math.log(prior) + math.log(len(scores))
+    return Identification(
+        person, scores[place], posterior(scores, prior=prior)[place], scores[place] >= threshold, threshold
+    )
+
+
+def posterior(scores: np.ndarray, *, prior: float) -> np.ndarray:
+    """Probability `[people, probes]` of each person at a prior of somebody enrolled, each of them as probable."""
+    log_odds = scores + math.log(prior / len(scores)) - math.log1p(-prior)  # against a stranger
+    return np.exp(log_odds - np.logaddexp(0, np.logaddexp.reduce(log_odds, axis=0)))
+
+
+@jax.jit
+def _basis(verifier: Verifier) -> ScoringBasis:
+    return joint_bayes.diagonalize(verifier.model)

@@ -1,0 +1,165 @@
+"""A verifier against the dense computation: every score by Cholesky factors, pair by pair."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxface import verifier
+from jaxface.core.fitinfo import raise_if_failed
+from jaxface.data import pairs, synthetic
+from jaxface.faces import pipeline
+from jaxface.runtime import params_io
+from jaxface.verifier import Verifier
+from tests.tolerances import assert_close
+
+
+def people(rng, *, num=24, each=5, dim=10):
+    made = synthetic.gaussian_identities(rng, num_people=num, images_per_person=each, dim=dim)
+    return made.features, made.ids
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "length-normalised"])
+def fitted(request, rng):
+    x, ids = people(rng)
+    found, info = verifier.fit(
+        jax.random.key(0),
+        x[:60],
+        ids[:60],
+        num_people=12,
+        num_components=6,
+        num_iters=5,
+        length_normalize=request.param,
+    )
+    raise_if_failed(info)
+    points = verifier.encode_vectors(found, x[60:90])
+    found, info = verifier.calibrate(found, points, *pairs.all_pairs(ids[60:90]))
+    raise_if_failed(info)
+    return found, x[90:], ids[90:]
+
+
+def dense_features(found: Verifier, x):
+    z = (x - np.asarray(found.reduction.mean)) @ np.asarray(found.reduction.basis)
+    if found.length_normalize:
+        z = z / np.linalg.norm(z, axis=1, keepdims=True) * np.sqrt(z.shape[1])
+    return z
+
+
+def dense_llr(found: Verifier, sets_a, sets_b):
+    """log p(A, B | one person) - log p(A | ...) - log p(B | ...) from the covariances of stacked images."""
+    t_mu, t_eps, mean = (
+        np.asarray(part) for part in (found.model.identity_cov, found.model.noise_cov, found.model.mean)
+    )
+
+    def log_density(rows):
+        m, r = rows.shape
+        cov = np.kron(np.ones((m, m)), t_mu) + np.kron(np.eye(m), t_eps)
+        centred = (rows - mean).ravel()
+        return -0.5 * (np.linalg.slogdet(cov)[1] + centred @ np.linalg.solve(cov, centred) + m * r * np.log(2 * np.pi))
+
+    raw = log_density(np.concatenate([sets_a, sets_b])) - log_density(sets_a) - log_density(sets_b)
+    return float(found.calibration.slope) * raw + float(found.calibration.offset)
+
+
+def test_pairs_matrix_and_sets_are_the_dense_ratio(fitted):
+    found, x, _ = fitted
+    z, points = dense_features(found, x), verifier.encode_vectors(found, x)
+    first, second = np.array([0, 3, 7, 7]), np.array([1, 20, 8, 2])
+    expected = np.array([dense_llr(found, z[[a]], z[[b]]) for a, b in zip(first, second, strict=True)])
+    assert_close(verifier.score_pairs(found, points, first, second), expected, factor=1e2)
+    assert_close(verifier.score_pairs(found, points, first, second, block_size=3), expected, factor=1e2)
+    assert_close(verifier.score_matrix(found, points, points)[first, second], expected, factor=1e2)
+    gallery = verifier.enroll(points[:13], np.array([0] * 2 + [1] * 6 + [2] * 5), num_people=3)
+    probes = verifier.Gallery(jnp.stack([points[20] + points[21], points[22]]), np.array([2, 1]))
+    sets = [z[:2], z[2:8], z[8:13]], [z[20:22], z[22:23]]
+    expected = np.array([[dense_llr(found, a, b) for b in sets[1]] for a in sets[0]])
+    assert_close(verifier.score_sets(found, gallery, probes), expected, factor=1e2)
+
+
+def test_a_probe_is_named_where_that_is_the_most_probable_of_all_and_nobody(fitted):
+    found, x, ids = fitted
+    points = verifier.encode_vectors(found, x)
+    gallery = verifier.enroll(points[::2], np.unique(ids[::2], return_inverse=True)[1], num_people=6)
+    probes = points[1::2]
+    scores = np.asarray(verifier.score_sets(found, gallery, verifier.Gallery(probes, np.ones(len(probes), int))))
+    weight = 0.3 / 6 * np.exp(scores)
+    posterior = weight / (weight.sum(axis=0) + 0.7)
+    named = verifier.identify(found, gallery, probes, prior=0.3)
+    np.testing.assert_array_equal(named.person, scores.argmax(axis=0))
+    np.testing.assert_allclose(named.probability, posterior.max(axis=0), rtol=1e-9)
+    # More probable than "nobody" alone: the weight of the best person against that of a stranger.
+    np.testing.assert_array_equal(named.is_named, weight.max(axis=0) >= 0.7)
+    assert named.threshold == pytest.approx(np.log(0.7 / 0.3) + np.log(6))
+
+
+def test_ratios_beyond_the_range_of_exp_have_a_posterior():
+    scores = 1e4 * np.array([[2.0, -3.0], [0.5, -1.0]])
+    found = verifier.score.posterior(scores, prior=0.3)
+    np.testing.assert_allclose(found, [[1.0, 0.0], [0.0, 0.0]], atol=1e-12)
+
+
+def test_calibration_is_that_of_the_raw_scores(fitted):
+    found, x, ids = fitted
+    points, trial = verifier.encode_vectors(found, x), pairs.all_pairs(ids)
+    again, _ = verifier.calibrate(found, points, *trial)
+    plain = dataclasses.replace(found, calibration=raw_scores(found))
+    raw = np.asarray(verifier.score_pairs(plain, points, trial.first, trial.second))
+    mended = np.asarray(verifier.score_pairs(again, points, trial.first, trial.second))
+    np.testing.assert_allclose(
+        mended, float(again.calibration.slope) * raw + float(again.calibration.offset), rtol=1e-9
+    )
+
+
+def raw_scores(found):
+    return dataclasses.replace(found.calibration, slope=jnp.ones(()), offset=jnp.zeros(()))
+
+
+def test_images_go_through_the_steps(rng):
+    images = rng.random((40, 6, 6))
+    steps = pipeline.build([("resize", {"height": 3, "width": 3, "method": "area"})])
+    x = images.reshape(40, 3, 2, 3, 2).mean(axis=(2, 4)).reshape(40, 9)
+    ids = np.repeat(np.arange(10), 4)
+    found, _ = verifier.fit(
+        jax.random.key(0), x, ids, num_people=10, num_components=4, num_iters=3, length_normalize=False, steps=steps
+    )
+    assert_close(verifier.encode(found, images, block_size=7), verifier.encode_vectors(found, x), factor=1e2)
+
+
+def test_it_is_saved_and_loaded_whole(fitted, tmp_path):
+    found, x, _ = fitted
+    file = tmp_path / "verifier.safetensors"
+    file.write_bytes(params_io.to_bytes(found))
+    again = params_io.load(file, Verifier)
+    assert_close(verifier.encode_vectors(again, x), verifier.encode_vectors(found, x))
+    assert again.length_normalize is found.length_normalize
+
+
+def test_messages(fitted):
+    found, x, _ = fitted
+    with pytest.raises(ValueError, match="the model was fitted to vectors of 10 dimensions; got 4"):
+        verifier.encode_vectors(found, x[:, :4])
+    points = verifier.encode_vectors(found, x)
+    with pytest.raises(ValueError, match=r"second must be in \[0, 30\)"):
+        verifier.score_pairs(found, points, np.array([0]), np.array([30]))
+    with pytest.raises(ValueError, match=r"ids must use every id in \[0, 4\)"):
+        verifier.enroll(points[:3], np.array([0, 1, 3]), num_people=4)
+    gallery = verifier.enroll(points[:2], np.array([0, 1]), num_people=2)
+    for prior in (0.0, 1.0):
+        with pytest.raises(ValueError, match=r"prior must lie in \(0, 1\)"):
+            verifier.identify(found, gallery, points, prior=prior)
+
+
+def test_scores_of_pairs_are_differentiable_in_the_coordinates(fitted):
+    found, x, _ = fitted
+    points = verifier.encode_vectors(found, x)
+
+    def total(points):
+        return verifier.score_pairs(found, points, jnp.array([0, 1]), jnp.array([2, 3])).sum()
+
+    slope = jax.grad(total)(points)
+    direction = np.zeros(points.shape)
+    direction[0, 1] = 1e-6
+    measured = (total(points + direction) - total(points - direction)) / 2e-6
+    np.testing.assert_allclose(slope[0, 1], measured, rtol=1e-5)
