@@ -6,7 +6,7 @@ import numpy as np
 import optax
 import pytest
 
-from jaxface import mixtures, sparse
+from jaxface import hallucination, mixtures, sparse
 from jaxface.cluster import kmeans
 from jaxface.linalg import gram
 from jaxface.mixtures import gmm
@@ -45,9 +45,9 @@ def kernel_coding_error(found):
 
 
 def network_loss(model):
-    ridge, _ = sparse.fit_ridge(X, MASK, ridge=NETWORK["ridge"])
+    ridge, _ = hallucination.fit_ridge(X, MASK, ridge=NETWORK["ridge"])
     errors, start = (
-        ((np.asarray(sparse.reconstruct_matrix(m, X[:, MASK])) - X) ** 2).mean(axis=1) for m in (model, ridge)
+        ((np.asarray(hallucination.reconstruct_matrix(m, X[:, MASK])) - X) ** 2).mean(axis=1) for m in (model, ridge)
     )
     return np.log(errors + 0.1 * np.median(start)).mean()
 
@@ -96,10 +96,10 @@ ITERATIVE = [
         online.init(ATOMS),
     ),
     Iterative(
-        "sparse.fit_network",  # one step an epoch
-        lambda steps: sparse.fit_network(KEY, X, MASK, num_epochs=steps, **NETWORK),
+        "hallucination.fit_network",  # one step an epoch
+        lambda steps: hallucination.fit_network(KEY, X, MASK, num_epochs=steps, **NETWORK),
         network_loss,
-        sparse.fit_ridge(X, MASK, ridge=NETWORK["ridge"])[0],
+        hallucination.fit_ridge(X, MASK, ridge=NETWORK["ridge"])[0],
     ),
 ]
 
@@ -127,32 +127,34 @@ def gaussians_with_a_constant(unit):
 
 RIDGED = [
     Ridged(
-        "sparse.fit_ridge",
-        lambda unit: sparse.fit_ridge(unit * X, MASK, ridge=0.1),
+        "hallucination.fit_ridge",
+        lambda unit: hallucination.fit_ridge(unit * X, MASK, ridge=0.1),
         2,
         lambda: 0.1 * (SIGNALS[:, MASK] ** 2).sum() / MASK.sum(),
     ),
     Ridged(
-        "sparse.fit_kernel_ridge",
-        lambda unit: sparse.fit_kernel_ridge(gram.linear(), unit * X, MASK, ridge=0.1),
+        "hallucination.fit_kernel_ridge",
+        lambda unit: hallucination.fit_kernel_ridge(gram.linear(), unit * X, MASK, ridge=0.1),
         2,
         lambda: 0.1 * (SIGNALS[:, MASK] ** 2).sum() / len(X),
     ),
     Ridged(
-        "sparse.fit_fastfood_ridge",  # its features have no unit
-        lambda unit: sparse.fit_fastfood_ridge(KEY, unit * X, MASK, num_features=64, bandwidth=2 * unit, ridge=0.1),
+        "hallucination.fit_fastfood_ridge",  # its features have no unit
+        lambda unit: hallucination.fit_fastfood_ridge(
+            KEY, unit * X, MASK, num_features=64, bandwidth=2 * unit, ridge=0.1
+        ),
         0,
         lambda: 0.1,
     ),
     Ridged(
-        "sparse.fit_pca_prior",  # nothing is discarded, so that the noise needs a floor
-        lambda unit: sparse.fit_pca_prior(unit * X[:5], MASK, num_components=4),
+        "hallucination.fit_pca_prior",  # nothing is discarded, so that the noise needs a floor
+        lambda unit: hallucination.fit_pca_prior(unit * X[:5], MASK, num_components=4),
         2,
         lambda: 30 * np.finfo(float).eps * ((X[:5] - X[:5].mean(axis=0)) ** 2).sum() / 5,
     ),
     Ridged(
-        "sparse.fit_network",
-        lambda unit: sparse.fit_network(KEY, unit * X, MASK, num_epochs=1, **NETWORK),
+        "hallucination.fit_network",
+        lambda unit: hallucination.fit_network(KEY, unit * X, MASK, num_epochs=1, **NETWORK),
         2,
         lambda: 0.1 * (SIGNALS[:, MASK] ** 2).sum() / MASK.sum(),
     ),
@@ -176,8 +178,8 @@ WITHOUT = {
     "cluster.kmeans.fit": lambda: kmeans.fit(SIGNALS, MEANS, num_iters=STEPS),
     "mixtures.closed_form": lambda: mixtures.closed_form(*VIEWS, latent_dim=2),
     "mixtures.fit": lambda: mixtures.fit(*VIEWS, MIXTURE, num_iters=STEPS),
-    "sparse.fit_pca": lambda: sparse.fit_pca(X, MASK, num_components=4),
-    "sparse.fit_pca_prior": lambda: sparse.fit_pca_prior(X, MASK, num_components=4),
+    "hallucination.fit_pca": lambda: hallucination.fit_pca(X, MASK, num_components=4),
+    "hallucination.fit_pca_prior": lambda: hallucination.fit_pca_prior(X, MASK, num_components=4),
     "sparse.ksvd.fit": lambda: ksvd.fit(SIGNALS, ATOMS, sparsity=3, num_iters=STEPS),
     "subspace.pca.fit": lambda: pca.fit(X, num_components=3, whiten=True),
 }

@@ -25,6 +25,8 @@ ROOMS = [
     "features",
     "mixtures",
     "sparse",
+    "hallucination",
+    "verifier",
 ]
 TABLES = {room: importlib.import_module(f"tests.{room}.cases") for room in ROOMS}
 CASES = [case for table in TABLES.values() for case in table.CASES]

@@ -19,13 +19,13 @@ from ml_collections import ConfigDict
 
 from experiments.common import fields
 from experiments.hallucinate.faces import Fold
-from jaxface import features, sparse
+from jaxface import features, hallucination
 from jaxface.core import prng
 from jaxface.core.fitinfo import FitInfo, raise_if_failed
+from jaxface.hallucination.reconstruction import Hallucinator
 from jaxface.linalg import gram
 from jaxface.metrics import reconstruction
 from jaxface.runtime import select
-from jaxface.sparse.hallucination import Hallucinator
 
 Fit = Callable[..., tuple[Hallucinator, FitInfo]]
 
@@ -73,13 +73,15 @@ def matched_dw_ksvd(
 ) -> tuple[Hallucinator, FitInfo]:
     """DW-KSVD with the beta that `beta` amounts to in the feature space of Fastfood DW-KSVD 5x."""
     effective = effective_beta(key, x, mask, beta=beta, quantile=quantile)
-    return sparse.fit_dw_ksvd(key, x, mask, beta=effective, num_atoms=num_atoms, sparsity=sparsity, num_iters=num_iters)
+    return hallucination.fit_dw_ksvd(
+        key, x, mask, beta=effective, num_atoms=num_atoms, sparsity=sparsity, num_iters=num_iters
+    )
 
 
 def effective_beta(key: jax.Array, x: jax.Array, mask: np.ndarray, *, beta: float, quantile: float) -> jax.Array:
     """What a beta of the feature space of Fastfood 5x is in the image."""
-    maps = sparse.draw_maps(key, x, mask, expansion=5, quantile=quantile)
-    return sparse.effective_beta(maps, beta)
+    maps = hallucination.draw_maps(key, x, mask, expansion=5, quantile=quantile)
+    return hallucination.effective_beta(maps, beta)
 
 
 def kernel_ridge(
@@ -87,7 +89,7 @@ def kernel_ridge(
 ) -> tuple[Hallucinator, FitInfo]:
     """Exact Gaussian kernel ridge; the bandwidth is in units of the median distance of the visible parts."""
     kernel = gram.gaussian(bandwidth=bandwidth * _median(key, x, mask))
-    return sparse.fit_kernel_ridge(kernel, x, mask, ridge=ridge)
+    return hallucination.fit_kernel_ridge(kernel, x, mask, ridge=ridge)
 
 
 def fastfood_ridge(
@@ -95,7 +97,7 @@ def fastfood_ridge(
 ) -> tuple[Hallucinator, FitInfo]:
     """The same with random features."""
     width = bandwidth * _median(key, x, mask)
-    return sparse.fit_fastfood_ridge(key, x, mask, num_features=num_features, bandwidth=width, ridge=ridge)
+    return hallucination.fit_fastfood_ridge(key, x, mask, num_features=num_features, bandwidth=width, ridge=ridge)
 
 
 def network(
@@ -116,24 +118,24 @@ def network(
     """A network by Adam: the learning rate rises for a twentieth of the steps, then falls as a cosine."""
     num_steps = num_epochs * (len(x) // batch_size)
     rate = optax.warmup_cosine_decay_schedule(0.0, learning_rate, num_steps // 20, num_steps)
-    return sparse.fit_network(
+    return hallucination.fit_network(
         key, x, mask, num_epochs=num_epochs, batch_size=batch_size, ridge=ridge, width=width, num_layers=num_layers,
         dropout=dropout, optimizer=optax.adamw(rate, b2=0.99, weight_decay=weight_decay), mirror=mirror,
     )  # fmt: skip
 
 
 METHODS: Mapping[str, Method] = {
-    "pca": Method("PCA, least squares", without_key(sparse.fit_pca)),
-    "ksvd": Method("K-SVD", sparse.fit_ksvd),
-    "dw_ksvd": Method("DW-KSVD", sparse.fit_dw_ksvd),
+    "pca": Method("PCA, least squares", without_key(hallucination.fit_pca)),
+    "ksvd": Method("K-SVD", hallucination.fit_ksvd),
+    "dw_ksvd": Method("DW-KSVD", hallucination.fit_dw_ksvd),
     "fastfood_5x_dekernelized": Method(
-        "Fastfood DW-KSVD 5x, de-kernelised", expanded(sparse.fit_fastfood_dw_ksvd_dekernelized, 5)
+        "Fastfood DW-KSVD 5x, de-kernelised", expanded(hallucination.fit_fastfood_dw_ksvd_dekernelized, 5)
     ),
-    "fastfood_5x": Method("Fastfood DW-KSVD 5x", expanded(sparse.fit_fastfood_dw_ksvd, 5)),
-    "fastfood_10x": Method("Fastfood DW-KSVD 10x", expanded(sparse.fit_fastfood_dw_ksvd, 10)),
+    "fastfood_5x": Method("Fastfood DW-KSVD 5x", expanded(hallucination.fit_fastfood_dw_ksvd, 5)),
+    "fastfood_10x": Method("Fastfood DW-KSVD 10x", expanded(hallucination.fit_fastfood_dw_ksvd, 10)),
     "matched_dw_ksvd": Method("DW-KSVD, beta of Fastfood 5x", matched_dw_ksvd),
-    "pca_prior": Method("PCA with a Gaussian prior", without_key(sparse.fit_pca_prior)),
-    "ridge": Method("ridge regression", without_key(sparse.fit_ridge)),
+    "pca_prior": Method("PCA with a Gaussian prior", without_key(hallucination.fit_pca_prior)),
+    "ridge": Method("ridge regression", without_key(hallucination.fit_ridge)),
     "fastfood_ridge": Method("Fastfood ridge", fastfood_ridge),
     "kernel_ridge": Method("Gaussian kernel ridge, exact", kernel_ridge),
     "network": Method("network on ridge", network),
@@ -192,7 +194,7 @@ def chosen(config: ConfigDict, name: str, fold: Fold, mask: np.ndarray, fit: Cal
 
 def rebuilt(model: Hallucinator, x: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Faces `[q, d]` in [0, 1] from the visible pixels of x `[q, d]`."""
-    return np.clip(np.asarray(sparse.reconstruct_matrix(model, x[:, mask])), 0, 1)
+    return np.clip(np.asarray(hallucination.reconstruct_matrix(model, x[:, mask])), 0, 1)
 
 
 def psnr(images: np.ndarray, originals: np.ndarray) -> np.ndarray:

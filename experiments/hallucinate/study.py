@@ -17,7 +17,7 @@ from experiments.hallucinate import faces, matching, methods, report, streaming
 from experiments.hallucinate.faces import Faces, Fold
 from experiments.hallucinate.matching import ORIGINAL
 from experiments.hallucinate.report import Found
-from jaxface import sparse
+from jaxface import hallucination
 from jaxface.core import checks
 from jaxface.runtime.workdir import Workdir
 
@@ -91,7 +91,7 @@ def other_masks(config: ConfigDict, data: Faces, fold: Fold) -> dict[str, np.nda
     shown = np.unique(fold.test_ids, return_index=True)[1][: config.num_shown]
     seen, images, reached = [], [], []
     for mask in masks.values():
-        model, _ = sparse.fit_ridge(jnp.asarray(fold.train), mask, ridge=config.mask_ridge)
+        model, _ = hallucination.fit_ridge(jnp.asarray(fold.train), mask, ridge=config.mask_ridge)
         rebuilt = methods.rebuilt(model, fold.test, mask)
         seen.append(np.where(mask[None, :], fold.test[shown], 1.0))
         images.append(rebuilt[shown])

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxface.data import groups, pairs, splits
 from jaxface.features import bandwidth, kitchen_sinks
+from jaxface.hallucination import fastfood as fastfood_hallucination
 from jaxface.joint_bayes import choose_rank, group_by_count, set_llr_matrix
 from jaxface.linalg import gram
 from jaxface.metrics import (
@@ -25,7 +26,6 @@ from jaxface.metrics import (
     streaming,
     verification,
 )
-from jaxface.sparse import fastfood_hallucination
 from jaxface.subspace import kcfa, kernel_np_per, np_per
 from tests.joint_bayes import cases as joint_bayes_cases
 from tests.subspace import cases as subspace_cases

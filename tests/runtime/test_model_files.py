@@ -11,12 +11,12 @@ import safetensors
 import safetensors.numpy
 
 from jaxface.core.pytree import params, static, unbounded, whole
+from jaxface.hallucination.network import Weights
 from jaxface.joint_bayes import JointBayes, ScoringBasis
 from jaxface.linalg.gram import Gaussian, Kernel
 from jaxface.mixtures import GMM, PCCAMixture
 from jaxface.runtime import params_io
 from jaxface.runtime.params_io import ModelFileError
-from jaxface.sparse.network_hallucination import Weights
 from jaxface.subspace import LinearMap
 
 

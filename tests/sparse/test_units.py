@@ -11,10 +11,11 @@ import numpy as np
 import optax
 import pytest
 
-from jaxface import sparse
+from jaxface import hallucination, sparse
 from jaxface.core.fitinfo import Status
+from jaxface.hallucination import linear as linear_hallucination
 from jaxface.linalg import gram
-from jaxface.sparse import kernel_ksvd, ksvd, linear_hallucination, omp, online
+from jaxface.sparse import kernel_ksvd, ksvd, omp, online
 from jaxface.sparse.dictionary import Dictionary
 from tests.sparse import draws
 from tests.tolerances import assert_close
@@ -24,25 +25,25 @@ MASK = draws.top_mask()
 SIZES = {"num_atoms": 10, "sparsity": 3, "num_iters": 2}
 MAPPED = SIZES | {"beta": 4.0, "expansion": 5, "quantile": 1.0}
 NETWORK = {"ridge": 0.01, "width": 8, "num_layers": 2, "batch_size": 10, "dropout": 0.0, "optimizer": optax.adam(1e-3)}
-RIDGE = functools.partial(sparse.fit_ridge, ridge=1e-2)
+RIDGE = functools.partial(hallucination.fit_ridge, ridge=1e-2)
 TINY, SMALL, LARGE, HUGE = 2.0**-100, 2.0**-33, 2.0**33, 2.0**80
 
 # A fit of faces in units of s. Some report squares of the unit, which are out of range where it is HUGE.
 FITS = {
-    "pca": lambda x, s: sparse.fit_pca(x, MASK, num_components=3),
-    "pca_prior": lambda x, s: sparse.fit_pca_prior(x, MASK, num_components=5),
-    "ridge": lambda x, s: sparse.fit_ridge(x, MASK, ridge=1e-2),
-    "for_psnr": lambda x, s: sparse.fit_for_psnr(RIDGE, x, MASK, num_rounds=2),
-    "linear_kernel": lambda x, s: sparse.fit_kernel_ridge(gram.linear(), x, MASK, ridge=1e-2),
-    "gaussian_kernel": lambda x, s: sparse.fit_kernel_ridge(gram.gaussian(bandwidth=2 * s), x, MASK, ridge=1e-2),
-    "fastfood_ridge": lambda x, s: sparse.fit_fastfood_ridge(
+    "pca": lambda x, s: hallucination.fit_pca(x, MASK, num_components=3),
+    "pca_prior": lambda x, s: hallucination.fit_pca_prior(x, MASK, num_components=5),
+    "ridge": lambda x, s: hallucination.fit_ridge(x, MASK, ridge=1e-2),
+    "for_psnr": lambda x, s: hallucination.fit_for_psnr(RIDGE, x, MASK, num_rounds=2),
+    "linear_kernel": lambda x, s: hallucination.fit_kernel_ridge(gram.linear(), x, MASK, ridge=1e-2),
+    "gaussian_kernel": lambda x, s: hallucination.fit_kernel_ridge(gram.gaussian(bandwidth=2 * s), x, MASK, ridge=1e-2),
+    "fastfood_ridge": lambda x, s: hallucination.fit_fastfood_ridge(
         KEY, x, MASK, num_features=64, bandwidth=2 * s, ridge=1e-2
     ),
-    "ksvd": lambda x, s: sparse.fit_ksvd(KEY, x, MASK, **SIZES),
-    "dw_ksvd": lambda x, s: sparse.fit_dw_ksvd(KEY, x, MASK, beta=4.0, **SIZES),
-    "fastfood_dw_ksvd": lambda x, s: sparse.fit_fastfood_dw_ksvd(KEY, x, MASK, **MAPPED),
-    "dekernelized": lambda x, s: sparse.fit_fastfood_dw_ksvd_dekernelized(KEY, x, MASK, **MAPPED),
-    "network": lambda x, s: sparse.fit_network(KEY, x, MASK, num_epochs=2, **NETWORK),
+    "ksvd": lambda x, s: hallucination.fit_ksvd(KEY, x, MASK, **SIZES),
+    "dw_ksvd": lambda x, s: hallucination.fit_dw_ksvd(KEY, x, MASK, beta=4.0, **SIZES),
+    "fastfood_dw_ksvd": lambda x, s: hallucination.fit_fastfood_dw_ksvd(KEY, x, MASK, **MAPPED),
+    "dekernelized": lambda x, s: hallucination.fit_fastfood_dw_ksvd_dekernelized(KEY, x, MASK, **MAPPED),
+    "network": lambda x, s: hallucination.fit_network(KEY, x, MASK, num_epochs=2, **NETWORK),
 }
 NON_FINITE_WHEN_HUGE = ("ridge", "for_psnr", "linear_kernel", "ksvd", "dw_ksvd", "network")
 
@@ -60,7 +61,7 @@ def signals(rng):
 def test_reconstructions_follow_the_unit_or_have_a_status(name, rng):
     x = faces(rng)
     model, _ = FITS[name](x, np.float32(1))
-    expected = sparse.reconstruct_matrix(model, x[:4, MASK])
+    expected = hallucination.reconstruct_matrix(model, x[:4, MASK])
     for scale in (TINY, SMALL, LARGE, HUGE):
         model, info = FITS[name](np.float32(scale) * x, np.float32(scale))
         if scale == HUGE and name in NON_FINITE_WHEN_HUGE:
@@ -69,7 +70,7 @@ def test_reconstructions_follow_the_unit_or_have_a_status(name, rng):
             assert int(info.status) == Status.RANK_DEFICIENT
         else:
             assert int(info.status) == Status.OK
-            found = sparse.reconstruct_matrix(model, np.float32(scale) * x[:4, MASK])
+            found = hallucination.reconstruct_matrix(model, np.float32(scale) * x[:4, MASK])
             assert_close(found / np.float32(scale), expected, factor=1e3 if name == "network" else 100)
 
 
@@ -137,23 +138,23 @@ def test_pixels_with_nan_make_all_of_their_face_unknown(name, rng):
     x = faces(rng)
     model, _ = FITS[name](x, np.float32(1))
     pixels = x[:4, MASK]
-    expected = sparse.reconstruct_matrix(model, pixels)
+    expected = hallucination.reconstruct_matrix(model, pixels)
     pixels[2, 5] = np.nan
-    found = sparse.reconstruct_matrix(model, pixels)
+    found = hallucination.reconstruct_matrix(model, pixels)
     assert np.isnan(found[2]).all()
-    assert np.isnan(sparse.reconstruct(model, pixels[2])).all()
+    assert np.isnan(hallucination.reconstruct(model, pixels[2])).all()
     others = np.array([0, 1, 3])
     assert_close(found[others], expected[others])
     if name == "fastfood_dw_ksvd":
-        assert np.isnan(sparse.share_clipped(model, pixels[2]))
+        assert np.isnan(hallucination.share_clipped(model, pixels[2]))
 
 
 def test_nan_under_jit_is_non_finite(rng):
     x = jnp.asarray(signals(rng)).at[3, 7].set(jnp.nan)
     for fit in (
-        lambda x: sparse.fit_pca(x, MASK, num_components=3),
-        lambda x: sparse.fit_pca_prior(x, MASK, num_components=3),
-        lambda x: sparse.fit_ridge(x, MASK, ridge=1e-2),
+        lambda x: hallucination.fit_pca(x, MASK, num_components=3),
+        lambda x: hallucination.fit_pca_prior(x, MASK, num_components=3),
+        lambda x: hallucination.fit_ridge(x, MASK, ridge=1e-2),
         lambda x: ksvd.fit(x, Dictionary(atoms=jnp.eye(30, 10)), sparsity=3, num_iters=1),
     ):
         assert int(jax.jit(lambda x, fit=fit: fit(x)[1].status)(x)) == Status.NON_FINITE
@@ -164,15 +165,17 @@ def test_the_jitter_is_what_was_added(rng):
     x = 10 * faces(rng).astype(np.float64)
     y = x - x.mean(axis=0)
     seen = y[:, MASK]
-    model, info = sparse.fit_ridge(x, MASK, ridge=1e-2)
+    model, info = hallucination.fit_ridge(x, MASK, ridge=1e-2)
     penalized = seen.T @ seen + float(info.jitter) * np.eye(seen.shape[1])
     assert_close(model.matrix, np.linalg.solve(penalized, seen.T @ y), factor=100)
-    _, begun = sparse.fit_network(KEY, x, MASK, num_epochs=1, **NETWORK)
+    _, begun = hallucination.fit_network(KEY, x, MASK, num_epochs=1, **NETWORK)
     assert_close(begun.jitter, info.jitter)
-    model, info = sparse.fit_kernel_ridge(gram.linear(), x, MASK, ridge=1e-2)
+    model, info = hallucination.fit_kernel_ridge(gram.linear(), x, MASK, ridge=1e-2)
     k = seen @ seen.T
     assert_close(model.coefficients, np.linalg.solve(k + float(info.jitter) * np.eye(len(k)), y), factor=1e4)
-    _, info = sparse.fit_pca_prior(x[:5], MASK, num_components=4)  # nothing is discarded, so that a floor is needed
+    _, info = hallucination.fit_pca_prior(
+        x[:5], MASK, num_components=4
+    )  # nothing is discarded, so that a floor is needed
     energy = ((x[:5] - x[:5].mean(axis=0)) ** 2).sum() / 5
     assert float(info.jitter) == pytest.approx(30 * np.finfo(float).eps * energy)
 
@@ -198,10 +201,10 @@ def test_no_report_is_dropped(rng, monkeypatch):
         return model, info._replace(status=jnp.asarray(int(Status.NOT_PSD), jnp.int32))
 
     rounds = iter([failed, honest, honest])
-    _, info = sparse.fit_for_psnr(lambda *a, **k: next(rounds)(*a, ridge=1e-2, **k), x, MASK, num_rounds=2)
+    _, info = hallucination.fit_for_psnr(lambda *a, **k: next(rounds)(*a, ridge=1e-2, **k), x, MASK, num_rounds=2)
     assert int(info.status) == Status.NOT_PSD
     monkeypatch.setattr(sparse.network_hallucination, "fit_ridge", failed)
-    assert int(sparse.fit_network(KEY, x, MASK, num_epochs=1, **NETWORK)[1].status) == Status.NOT_PSD
+    assert int(hallucination.fit_network(KEY, x, MASK, num_epochs=1, **NETWORK)[1].status) == Status.NOT_PSD
 
 
 def test_narrow_types_are_refused(rng):

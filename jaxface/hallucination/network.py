@@ -23,9 +23,9 @@ from jax.typing import ArrayLike
 from jaxface.core import checks, fitinfo, prng
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params, whole
+from jaxface.hallucination.linear import fit_ridge
+from jaxface.hallucination.reconstruction import Reconstruction, checked
 from jaxface.linalg import scaling
-from jaxface.sparse.hallucination import Reconstruction, checked
-from jaxface.sparse.linear_hallucination import fit_ridge
 
 
 class Optimizer(Protocol):

@@ -19,10 +19,10 @@ from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params, whole
 from jaxface.features import fastfood, forms
 from jaxface.features.fastfood import Fastfood
+from jaxface.hallucination.linear import penalized_solve, report
+from jaxface.hallucination.reconstruction import Reconstruction, checked, checked_weights
 from jaxface.linalg import distances, gram
 from jaxface.linalg.gram import Kernel
-from jaxface.sparse.hallucination import Reconstruction, checked, checked_weights
-from jaxface.sparse.linear_hallucination import penalized_solve, report
 
 _ROWS = 1024  # faces in flight: wide enough for the products of their features
 

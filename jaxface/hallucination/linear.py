@@ -19,8 +19,8 @@ from jax.typing import ArrayLike
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params, whole
+from jaxface.hallucination.reconstruction import Reconstruction, checked, checked_weights
 from jaxface.linalg import nullspace, psd, scaling, spectral
-from jaxface.sparse.hallucination import Reconstruction, checked, checked_weights
 
 
 @params

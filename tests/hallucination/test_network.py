@@ -5,8 +5,10 @@ import optax
 import pytest
 
 from jaxface.core.fitinfo import Status
-from jaxface.sparse import hallucination, linear_hallucination, network_hallucination
-from jaxface.sparse.network_hallucination import Weights, fit_network
+from jaxface.hallucination import linear as linear_hallucination
+from jaxface.hallucination import network as network_hallucination
+from jaxface.hallucination import reconstruction as hallucination
+from jaxface.hallucination.network import Weights, fit_network
 from tests.sparse import draws
 from tests.tolerances import assert_close
 

@@ -27,12 +27,12 @@ from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params, static, whole
 from jaxface.features import choose_bandwidth, dekernelize, fastfood, feature_matrix, forms, gram_matrix, units
 from jaxface.features.fastfood import Fastfood
+from jaxface.hallucination.dictionary import DictionaryHallucinator, check_visible
+from jaxface.hallucination.reconstruction import Reconstruction, checked
 from jaxface.linalg import hadamard, scaling
 from jaxface.sparse import atom_update, ksvd, omp
 from jaxface.sparse.atom_update import Update
 from jaxface.sparse.dictionary import Dictionary, SparseCode, decode, shrink
-from jaxface.sparse.dictionary_hallucination import DictionaryHallucinator, check_visible
-from jaxface.sparse.hallucination import Reconstruction, checked
 
 
 @params

@@ -7,12 +7,13 @@ import pytest
 
 from jaxface.core.fitinfo import Status
 from jaxface.features import fastfood
+from jaxface.hallucination import dictionary as by_dictionary
+from jaxface.hallucination import fastfood as by_fastfood
+from jaxface.hallucination import kernel as by_kernel
+from jaxface.hallucination import linear
+from jaxface.hallucination import reconstruction as hallucination
 from jaxface.linalg import gram
-from jaxface.sparse import dictionary_hallucination as by_dictionary
-from jaxface.sparse import fastfood_hallucination as by_fastfood
-from jaxface.sparse import hallucination, ksvd
-from jaxface.sparse import kernel_hallucination as by_kernel
-from jaxface.sparse import linear_hallucination as linear
+from jaxface.sparse import ksvd
 from jaxface.sparse.dictionary import Dictionary, SparseCode
 from tests.reference import sparse_reference as reference
 from tests.sparse import draws

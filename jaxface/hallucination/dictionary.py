@@ -15,10 +15,10 @@ from jax.typing import ArrayLike
 from jaxface.core import checks
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params, static, whole
+from jaxface.hallucination.reconstruction import Reconstruction, checked
 from jaxface.sparse import atom_update, ksvd, omp
 from jaxface.sparse.atom_update import Update
 from jaxface.sparse.dictionary import Dictionary, decode
-from jaxface.sparse.hallucination import Reconstruction, checked
 
 
 @params

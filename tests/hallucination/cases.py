@@ -1,0 +1,81 @@
+"""The transformation table of `jaxface.hallucination`."""
+
+import numpy as np
+
+from jaxface.features import fastfood as maps
+from jaxface.hallucination import dictionary, fastfood, kernel, linear, network, reconstruction
+from jaxface.hallucination.dictionary import DictionaryHallucinator
+from jaxface.hallucination.fastfood import FastfoodDictionaryHallucinator
+from jaxface.hallucination.linear import AffineHallucinator
+from tests.sparse.cases import BETA, LEARN, MASK, SEEN, D, K, N, S, a_gram_matrix, kernel_atoms, key, signal, signals
+from tests.transformations import Case
+
+
+def matrix_model(rng):
+    return AffineHallucinator(mean=signal(rng), visible=SEEN, matrix=rng.normal(size=(3, D)))
+
+
+def atoms_model(rng):
+    return DictionaryHallucinator(mean=signal(rng), visible=SEEN, atoms=rng.normal(size=(D, K)), sparsity=S)
+
+
+def feature_model(rng):
+    settings = {"num_features": 16, "dtype": np.float64}
+    return FastfoodDictionaryHallucinator(
+        mean=signal(rng),
+        visible=SEEN,
+        face_map=maps.init(key(rng), input_dim=D, bandwidth=rng.uniform(3, 5), **settings),
+        visible_map=maps.init(key(rng), input_dim=3, bandwidth=rng.uniform(3, 5), **settings),
+        face_atoms=rng.normal(size=(16, K)),
+        visible_atoms=rng.normal(size=(16, K)),
+        sparsity=S,
+    )
+
+
+def maps_of(model):
+    return fastfood.Maps(face=model.face_map, visible=model.visible_map)
+
+
+def layers(rng):
+    shapes = {"linear": (3, D), "first": (3, 4), "others": (1, 4, 4), "biases": (2, 4), "last": (4, D), "offset": (D,)}
+    return network.Weights(**{name: rng.normal(size=shape) for name, shape in shapes.items()})
+
+
+def pixels(rng):
+    return rng.normal(size=3)
+
+
+CASES = [
+    Case(reconstruction.reconstruct, lambda r: (matrix_model(r), pixels(r)), grad=(1,)),
+    Case(reconstruction.reconstruct, lambda r: (atoms_model(r), pixels(r)), grad=(1,), factor=10, variant="atoms"),
+    Case(reconstruction.reconstruct_matrix, lambda r: (matrix_model(r), r.normal(size=(5, 3))), {"block_size": 2},
+         grad=(1,)),
+    Case(reconstruction.with_visible, lambda r: (matrix_model(r), signal(r), pixels(r)), grad=(1, 2)),
+    Case(reconstruction.checked, lambda r: (signals(r),), {"mask": MASK}),
+    Case(reconstruction.checked_weights, lambda r: (r.random(N), signals(r)), grad=(0,)),
+    Case(linear.fit_pca, lambda r: (signals(r),), {"mask": MASK, "num_components": 2}, factor=100),
+    Case(linear.fit_pca_prior, lambda r: (signals(r),), {"mask": MASK, "num_components": 2}, factor=100),
+    Case(linear.fit_ridge, lambda r: (signals(r),), {"mask": MASK, "ridge": 0.1}, factor=10),
+    Case(linear.report, lambda r: (r.normal(size=(3, 4)), np.float64(0.1))),
+    Case(linear.penalized_solve, lambda r: (a_gram_matrix(r), r.normal(size=(K, 2)), np.float64(2)),
+         factor=10),
+    Case(kernel.fit_kernel_ridge, lambda r: (kernel_atoms(r).kernel, signals(r)),
+         {"mask": MASK, "ridge": 0.1}, factor=10),
+    Case(kernel.fit_fastfood_ridge, lambda r: (key(r), signals(r)),
+         {"mask": MASK, "ridge": 0.1, "num_features": 8, "bandwidth": np.float32(2)}, factor=100),
+    Case(dictionary.fit_dw_ksvd, lambda r: (key(r), signals(r)), {**LEARN, **BETA}, factor=10),
+    Case(dictionary.fit_ksvd, lambda r: (key(r), signals(r)), LEARN, factor=10),
+    Case(network.network, lambda r: (layers(r), r.normal(size=(5, 3))), grad=(0, 1)),
+    Case(fastfood.share_clipped, lambda r: (feature_model(r), pixels(r))),
+    Case(fastfood.effective_beta, lambda r: (maps_of(feature_model(r)), np.float64(2)), grad=(1,)),
+]  # fmt: skip
+
+EXEMPT = [
+    fastfood.feature_reconstruction,  # the same: share_clipped
+    fastfood.draw_maps,  # on the host: the bandwidths come from the data
+    fastfood.fit_fastfood_dw_ksvd,  # the same
+    fastfood.fit_fastfood_dw_ksvd_dekernelized,
+    reconstruction.fit_for_psnr,  # on the host
+    network.fit_network,  # the same
+    dictionary.check_visible,
+]
