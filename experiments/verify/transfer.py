@@ -31,7 +31,7 @@ from jaxface.metrics import verification
 from jaxface.runtime.log import Writer, progress
 from jaxface.subspace import LinearMap, pca
 from jaxface.verifier import Verifier
-from jaxface.verifier.encode import reduce
+from jaxface.verifier.coordinates import reduce
 
 METHODS = (
     "source only",

@@ -1,4 +1,4 @@
-"""From coordinates to calibrated log-likelihood ratios, and names."""
+"""From coordinates to calibrated ratios and names; differentiable in the coordinates and not in the verifier."""
 
 import math
 from functools import partial
@@ -58,6 +58,7 @@ def score_pairs(
 
 @partial(jax.jit, static_argnames="block_size")
 def _score_pairs(verifier: Verifier, coordinates: jax.Array, index: jax.Array, *, block_size: int) -> jax.Array:
+    verifier = jax.lax.stop_gradient(verifier)
     basis = joint_bayes.diagonalize(verifier.model)
     one = jnp.ones((), coordinates.dtype)
 
@@ -70,6 +71,7 @@ def _score_pairs(verifier: Verifier, coordinates: jax.Array, index: jax.Array, *
 def score_matrix(verifier: Verifier, gallery: ArrayLike, probes: ArrayLike) -> jax.Array:
     """Scores `[g, q]` of coordinates of single images `[g, r]` and `[q, r]`, by one GEMM."""
     checks.shapes(gallery=(gallery, "g r"), probes=(probes, "q r"))
+    verifier = jax.lax.stop_gradient(verifier)
     raw = joint_bayes.score_projections(_basis(verifier), jnp.asarray(gallery), jnp.asarray(probes))
     return calibration.calibrate(verifier.calibration, raw)
 

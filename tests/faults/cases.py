@@ -32,7 +32,7 @@ from tests.subspace import cases as subspace_cases
 from tests.transformations import Case
 
 ROOMS = ("linalg", "faces", "subspace", "cluster", "joint_bayes", "losses", "ensembles", "features", "mixtures",
-         "sparse")  # fmt: skip
+         "sparse", "hallucination")  # fmt: skip
 
 # Steps that a room takes behind its doors: what they receive has been checked.
 INNER = (
@@ -50,9 +50,9 @@ INNER = (
     "mixtures.em.update", "mixtures.em.fit_rows", "mixtures.em.joint", "mixtures.em.sequential", "mixtures.em.m_step",
     "mixtures.pcca.from_covariance", "mixtures.pcca.of_views", "mixtures.normalize", "mixtures.encode.whiten",
     "mixtures.encode.autodiff", "mixtures.encode.closed_form", "mixtures.initialize.cluster", "sparse.dictionary",
-    "sparse.atom_update", "sparse.ksvd.repeats", "sparse.ksvd.replace", "sparse.hallucination.checked",
-    "sparse.linear_hallucination.report", "sparse.linear_hallucination.penalized",
-    "sparse.network_hallucination.network", "sparse.omp.encode_gram",
+    "sparse.atom_update", "sparse.ksvd.repeats", "sparse.ksvd.replace", "hallucination.reconstruction.checked",
+    "hallucination.linear.report", "hallucination.linear.penalized",
+    "hallucination.network.network", "sparse.omp.encode_gram",
 )  # fmt: skip
 DOORS = ("mixtures.views.log_density", "mixtures.views.log_responsibilities", "mixtures.views.responsibilities",
          "mixtures.stats.e_step", "mixtures.stats.log_likelihood")  # fmt: skip
@@ -64,7 +64,7 @@ STEPS = (
     "ensembles.fusion.product", "ensembles.fusion.min", "ensembles.fusion.max", "ensembles.fusion.median",
     "ensembles.fusion.vote", "ensembles.fusion.normalize", "ensembles.fusion.add", "ensembles.fusion.nothing",
     "ensembles.pair_scores.cosine", "ensembles.pair_scores.distance", "ensembles.pair_scores.same_class",
-    "sparse.fastfood_hallucination.effective_beta", "ensembles.lda_member.gaussian", "ensembles.lda_member.cosine",
+    "hallucination.fastfood.effective_beta", "ensembles.lda_member.gaussian", "ensembles.lda_member.cosine",
     "sparse.ksvd.code_signals",
 )  # fmt: skip
 COUNTS_ERRORS = ("ensembles.sizes.sweep",)  # under jit a probe with NaN is an error among the others

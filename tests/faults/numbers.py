@@ -24,6 +24,7 @@ NO_UNIT = (
     "ensembles.committee",
     "features.dekernelize",
     "sparse.kernel",
+    "hallucination.kernel",
     "faces.tps.warp",
 )  # logarithms, sines
 COLOURS = ("faces.color_hist",)  # in [0, 1], or in the units of a file

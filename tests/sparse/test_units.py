@@ -14,6 +14,7 @@ import pytest
 from jaxface import hallucination, sparse
 from jaxface.core.fitinfo import Status
 from jaxface.hallucination import linear as linear_hallucination
+from jaxface.hallucination import network
 from jaxface.linalg import gram
 from jaxface.sparse import kernel_ksvd, ksvd, omp, online
 from jaxface.sparse.dictionary import Dictionary
@@ -203,7 +204,7 @@ def test_no_report_is_dropped(rng, monkeypatch):
     rounds = iter([failed, honest, honest])
     _, info = hallucination.fit_for_psnr(lambda *a, **k: next(rounds)(*a, ridge=1e-2, **k), x, MASK, num_rounds=2)
     assert int(info.status) == Status.NOT_PSD
-    monkeypatch.setattr(sparse.network_hallucination, "fit_ridge", failed)
+    monkeypatch.setattr(network, "fit_ridge", failed)
     assert int(hallucination.fit_network(KEY, x, MASK, num_epochs=1, **NETWORK)[1].status) == Status.NOT_PSD
 
 

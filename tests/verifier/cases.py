@@ -6,7 +6,7 @@ from jaxface.faces import pipeline
 from jaxface.joint_bayes import JointBayes
 from jaxface.losses.calibration import Affine
 from jaxface.subspace import LinearMap
-from jaxface.verifier import Verifier, encode, fit, score
+from jaxface.verifier import Verifier, coordinates, score, training
 from tests.transformations import Case
 
 D, R = 5, 3
@@ -33,20 +33,21 @@ def points(rng, n=4):
 
 
 CASES = [
-    Case(encode.encode, lambda r: (model(r), r.random((3, 2, 5))), grad=(1,), factor=10),
-    Case(encode.encode_vectors, lambda r: (model(r), r.normal(size=(3, D))), grad=(1,), factor=10),
-    Case(encode.encode_vectors, lambda r: (model(r, length_normalize=True), r.normal(size=(3, D))), grad=(1,),
+    Case(coordinates.encode, lambda r: (model(r), r.random((3, 2, 5))), grad=(1,), factor=10),
+    Case(coordinates.encode_vectors, lambda r: (model(r), r.normal(size=(3, D))), grad=(1,), factor=10),
+    Case(coordinates.encode_vectors, lambda r: (model(r, length_normalize=True), r.normal(size=(3, D))), grad=(1,),
          factor=10, variant="length-normalised"),
-    Case(encode.reduce, lambda r: (model(r).reduction, r.normal(size=(3, D))), {"length_normalize": True}, grad=(0, 1)),
-    Case(score.enroll, lambda r: (points(r), np.array([0, 1, 1, 0], np.int32)), {"num_people": 2}, grad=(0,)),
+    Case(coordinates.reduce, lambda r: (model(r).reduction, r.normal(size=(3, D))), {"length_normalize": True},
+         grad=(1,)),
     Case(score.score_pairs, lambda r: (model(r), points(r), FIRST, SECOND), grad=(1,), factor=10),
     Case(score.score_matrix, lambda r: (model(r), points(r), points(r, 2)), grad=(1, 2), factor=10),
 ]  # fmt: skip
 
 EXEMPT = [
-    fit.fit,  # Joint Bayes and PCA have rows of their own
-    fit.calibrate,
-    score.score_sets,  # counts must be known
+    training.fit,  # Joint Bayes and PCA have rows of their own
+    training.calibrate,
+    score.enroll,  # counts must be known
+    score.score_sets,
     score.identify,  # on the host
     score.posterior,
 ]

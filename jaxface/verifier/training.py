@@ -14,7 +14,7 @@ from jaxface.faces import pipeline
 from jaxface.faces.pipeline import ImagePipeline
 from jaxface.losses import calibration
 from jaxface.subspace import pca
-from jaxface.verifier.encode import reduce
+from jaxface.verifier.coordinates import reduce
 from jaxface.verifier.model import Verifier
 from jaxface.verifier.score import score_pairs
 

@@ -1,4 +1,4 @@
-"""From images or vectors to coordinates."""
+"""From images or vectors to coordinates; differentiable in these and not in the verifier."""
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +33,7 @@ def encode_vectors(verifier: Verifier, vectors: ArrayLike) -> jax.Array:
 
 @jax.jit
 def _coordinates(verifier: Verifier, vectors: jax.Array) -> jax.Array:
+    verifier = jax.lax.stop_gradient(verifier)  # a basis of eigenvectors has no derivative
     z = reduce(verifier.reduction, vectors, length_normalize=verifier.length_normalize)
     return jax.vmap(joint_bayes.project, in_axes=(None, 0))(joint_bayes.diagonalize(verifier.model), z)
 
