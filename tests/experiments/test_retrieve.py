@@ -1,5 +1,7 @@
 """Retrieval of colour photographs: a folder of made ones in, the report out."""
 
+import shutil
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -9,6 +11,7 @@ from experiments.retrieve import study as retrieve
 from experiments.weak_labels import draws
 from jaxface.data import folders
 from jaxface.runtime import launch
+from tests.experiments import again
 from tests.tolerances import assert_close
 
 CLASSES = {"leaf": (40, 160, 60), "sand": (210, 180, 120), "sea": (30, 90, 170)}
@@ -35,13 +38,17 @@ def config_of(root, **fields):
 
 
 def test_colours_are_found_and_the_report_shows_who_finds_them(photographs, tmp_path):
-    results = launch.execute(retrieve.run, config_of(photographs), tmp_path / "run")
+    own = shutil.copytree(photographs, tmp_path / "photographs")
+    config = config_of(own)
+    results = launch.execute(retrieve.run, config, tmp_path / "run")
     found = {name: value for name, value in results.items() if name.startswith("correct in the top 6")}
     assert len(found) == 4  # three methods and the features themselves
     assert all(4 < value <= 6 for value in found.values())  # by chance 2
     page = (tmp_path / "run" / "report.html").read_text()
     assert "Kernel NP-PER minus kernel RCA" in page
     assert "The others do not depend on a width" in page
+    name = f"{next(iter(CLASSES))}/03.png"
+    again.check(retrieve.run, config, tmp_path / "run", results, own / name, name)
 
 
 def test_database_and_queries_share_no_photograph(photographs, monkeypatch, tmp_path):

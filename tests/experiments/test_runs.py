@@ -11,6 +11,7 @@ import pytest
 from jaxface.data import orl
 from jaxface.reports import figures
 from jaxface.runtime import launch, workdir
+from tests.experiments import again
 
 EXPERIMENTS = ["committee", "finetune", "hallucinate", "kernel_maps", "super_vector", "tour", "verify", "weak_labels"]
 
@@ -50,21 +51,7 @@ def test_runs_reports_then_does_nothing_and_refuses_a_changed_photo(name, tmp_pa
     assert (folder / "figures").is_dir()
     assert (folder / "tables" / "table-0.csv").is_file()
     assert json.loads((folder / "run.json").read_text())["exit"] == "ok"
-    stamps = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
-
-    def must_not_run(*_):
-        raise AssertionError("a finished run was started again")
-
-    assert launch.execute(must_not_run, config, folder) == json.loads(json.dumps(results))
-    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()} == stamps
-
-    photo = tmp_path / "photos" / "s7" / "3.pgm"
-    photo.write_bytes(photo.read_bytes()[:-1] + b"x")
-    with pytest.raises(ValueError, match=r"1 changed \(s7/3\.pgm\)"):
-        launch.execute(must_not_run, config, folder)
-    (folder / "results.json").unlink()  # as if the run had not come to its end
-    with pytest.raises(ValueError, match=r"1 changed \(s7/3\.pgm\)"):
-        launch.execute(run, config, folder)
+    again.check(run, config, folder, results, tmp_path / "photos" / "s7" / "3.pgm", "s7/3.pgm")
 
 
 def test_a_full_disk_at_every_write_loses_nothing(tmp_path, monkeypatch):

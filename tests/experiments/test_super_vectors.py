@@ -11,6 +11,7 @@ from experiments.super_vector import study as super_vector
 from experiments.super_vector.sets import Split
 from jaxface.data import synthetic
 from jaxface.runtime import launch
+from tests.experiments import again
 
 
 def changed(variant=None, **fields):
@@ -84,6 +85,7 @@ def test_two_views_from_a_file(tmp_path, rng):
     assert page.count("<figure>") >= 1
     with pytest.raises(ValueError, match=r"config\.views\.y must be at most 1 \(the file has 2 views\); got 2"):
         sets.load(changed("two_view", views__root=config.views.root, views__y=2))
+    again.check(super_vector.run, config, tmp_path / "run", results, tmp_path / "views.mat", "views.mat")
 
 
 @pytest.mark.parametrize(("num_axes", "widths"), [(None, (9, 9)), (9, (9, 9)), (4, (4, 4))])

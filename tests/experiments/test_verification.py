@@ -22,6 +22,7 @@ from jaxface import data
 from jaxface.data import orl, synthetic
 from jaxface.losses import calibration
 from jaxface.runtime import launch
+from tests.experiments import again
 from tests.experiments.test_runs import has_faces
 from tests.tolerances import assert_close
 
@@ -192,7 +193,7 @@ def test_pairs_of_which_nobody_knows_the_truth(verified, tmp_path):
 def test_pairs_of_one_kind_have_scores_and_no_error_rates(verified, tmp_path):
     folder, _ = verified
     lines = (folder / "test" / "pairs.csv").read_text().splitlines()
-    (tmp_path / "pairs.csv").write_text("\n".join(line for line in lines if not line.endswith(",0")))
+    (tmp_path / "pairs.csv").write_text("\n".join([*(line for line in lines if not line.endswith(",0")), "", ""]))
     config = scoring(
         None, model=str(folder / "params" / "verifier.safetensors"), images__root=str(folder / "test"),
         pairs=str(tmp_path / "pairs.csv"),
@@ -200,6 +201,7 @@ def test_pairs_of_one_kind_have_scores_and_no_error_rates(verified, tmp_path):
     found = launch.execute(score.run, config, tmp_path / "scored")
     assert found["EER"] is None
     assert found["Cllr"] is None
+    again.check(score.run, config, tmp_path / "scored", found, tmp_path / "pairs.csv", "pairs.csv")
     assert 0.5 < found["accuracy at the threshold"] <= 1
 
 

@@ -1,5 +1,7 @@
 """The LFW study on a small made copy of it: three folds of four people with four images."""
 
+import shutil
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -13,6 +15,7 @@ from jaxface.faces import pipeline
 from jaxface.losses import calibration
 from jaxface.runtime import launch
 from jaxface.runtime.files import read_arrays
+from tests.experiments import again
 from tests.tolerances import assert_close
 
 STEPS = (("lbp", {"radii": (1,), "cells": (3, 3), "root": True}),)
@@ -74,7 +77,8 @@ def test_features_are_means_over_mirror_images_whatever_the_batch(root, monkeypa
 
 
 def test_the_study_reports_what_the_scores_say(root, tmp_path, monkeypatch):
-    config, calibrated, plain = study(root), [], calibration.fit
+    own = shutil.copytree(root, tmp_path / "lfw")
+    config, calibrated, plain = study(own), [], calibration.fit
     monkeypatch.setattr(calibration, "fit", lambda scores, same: calibrated.append(len(scores)) or plain(scores, same))
     results = launch.execute(verify_lfw.run, config, tmp_path / "run")
     names = protocol.methods(config)
@@ -92,6 +96,7 @@ def test_the_study_reports_what_the_scores_say(root, tmp_path, monkeypatch):
     assert results[f"EER, {names[-1]}"] == pytest.approx(metrics.eer(metrics.roc(fused, same)))
     assert set(calibrated) == {16}  # the pairs of the other two folds
     assert (tmp_path / "run" / "report.html").read_text().count("<figure>") == 1
+    again.check(verify_lfw.run, config, tmp_path / "run", results, own / "pairs.txt", "pairs.txt")
 
 
 def test_a_missing_folder_is_asked_for():
