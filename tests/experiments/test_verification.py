@@ -239,6 +239,10 @@ def test_a_resumed_run_does_not_take_other_photos_for_the_old_ones(monkeypatch, 
     (root / "bob").rename(root / "zoe")
     with pytest.raises(ValueError, match=r"zoe/1\.png.*bob/1\.png"):
         launch.execute(embed.run, config, tmp_path / "run")
+    (root / "zoe").rename(root / "bob")
+    monkeypatch.setattr(embed.report, "page", lambda *rest: None)
+    results = launch.execute(embed.run, config, tmp_path / "run")
+    again.check(embed.run, config, tmp_path / "run", results, root / "bob" / "1.png", "bob/1.png")
 
 
 def test_errors_name_what_is_missing(verified, tmp_path):
