@@ -88,8 +88,8 @@ def identify(verifier: Verifier, gallery: Gallery, probes: ArrayLike, *, prior: 
     With N people a probe is named where its best ratio exceeds the threshold of a pair at that prior by log N.
     """
     checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
-    checks.shapes(probes=(probes, "q r"))
-    alone = Gallery(jnp.asarray(probes), np.ones(len(np.shape(probes)) and np.shape(probes)[0], np.int32))
+    sizes = checks.shapes(probes=(probes, "q r"))
+    alone = Gallery(jnp.asarray(probes), np.ones(sizes["q"], np.int32))
     scores = np.asarray(score_sets(verifier, gallery, alone), np.float64)
     person = scores.argmax(axis=0).astype(np.int32)
     place = (person, np.arange(scores.shape[1]))

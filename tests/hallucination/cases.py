@@ -71,11 +71,11 @@ CASES = [
 ]  # fmt: skip
 
 EXEMPT = [
-    fastfood.feature_reconstruction,  # the same: share_clipped
+    fastfood.feature_reconstruction,  # returns a function, which share_clipped runs
     fastfood.draw_maps,  # on the host: the bandwidths come from the data
     fastfood.fit_fastfood_dw_ksvd,  # the same
     fastfood.fit_fastfood_dw_ksvd_dekernelized,
     reconstruction.fit_for_psnr,  # on the host
     network.fit_network,  # the same
-    dictionary.check_visible,
+    dictionary.check_visible,  # raises or returns nothing
 ]
