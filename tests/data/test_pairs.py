@@ -58,6 +58,8 @@ def test_nobody_has_more_rows_than_the_limit(ids, limit):
         assert len(kept) == min(len(own), limit)
         gaps = np.diff(kept)
         assert gaps.size == 0 or gaps.max() - gaps.min() <= 1  # spread evenly
+        assert kept[-1] == len(own) - 1  # over all of them, and not the first ones
+        assert kept[0] < len(own) / len(kept)
 
 
 def test_one_person_with_many_photos_does_not_decide(rng):
