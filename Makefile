@@ -53,6 +53,7 @@ lint: python
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 	$(VENV)/bin/lint-imports
+	$(RUN) tools/house.py
 
 format: python
 	$(call install,run lint)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxface.core import histogram
+from jaxface.core import pair_counts
 from jaxface.data import synthetic
 from jaxface.linalg import spectral
 from jaxface.metrics import streaming, verification
@@ -55,7 +55,7 @@ class Operating(NamedTuple):
 class Counted(NamedTuple):
     """Ours: the curve from counts, and the interval in which the exact values lie."""
 
-    counts: histogram.ScoreCounts
+    counts: pair_counts.ScoreCounts
     operating: Operating
     eer: streaming.Bounds
     vr: streaming.Bounds
@@ -106,7 +106,7 @@ def llr_tile(scorer: Scorer, a: jax.Array, b: jax.Array) -> jax.Array:
 
 def count_pairs(data: Faces) -> Counted:
     """Our side: scores fall into bins on the device; nothing of size n^2 is kept."""
-    counts = histogram.count_all_pairs(llr_tile, data.scorer, factors(data.scorer, data.x), data.ids)
+    counts = pair_counts.count_all_pairs(llr_tile, data.scorer, factors(data.scorer, data.x), data.ids)
     curve = streaming.roc(*counts)
     operating = Operating(verification.eer(curve), verification.verification_rate(curve, _FAR))
     return Counted(counts, operating, streaming.eer_bounds(curve), streaming.verification_rate_bounds(curve, _FAR))
@@ -180,9 +180,9 @@ def plda_roc(pairs: Callable[[int], Any]) -> Callable[[Faces], Operating]:
         conditional = np.linalg.inv(total - data.identity_cov @ inverse @ data.identity_cov)
         quadratic = (inverse - conditional).astype(np.float32)
         cross = (inverse @ data.identity_cov @ conditional).astype(np.float32)
-        centred = data.x - data.mean.astype(np.float32)
-        own = np.sum((centred @ quadratic) * centred, axis=1)
-        scores = (own[:, None] + own[None, :]) / 2.0 + centred @ cross @ centred.T
+        centered = data.x - data.mean.astype(np.float32)
+        own = np.sum((centered @ quadratic) * centered, axis=1)
+        scores = (own[:, None] + own[None, :]) / 2.0 + centered @ cross @ centered.T
         same = data.ids[:, None] == data.ids[None, :]
         chosen = pairs(len(data.ids))
         far, vr, _ = roc_curve(same[chosen], scores[chosen])

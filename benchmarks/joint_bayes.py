@@ -49,17 +49,17 @@ def _problem(d: int, dtype: str, their_dtype: str) -> Problem:
 def _ours(problem: Problem) -> Any:
     """Statistics, grouping and all iterations."""
     people = int(problem.ids.max()) + 1
-    stats = joint_bayes.collect(problem.x, problem.ids, num_identities=people, shift=problem.start.mean)
+    stats = joint_bayes.collect(problem.x, problem.ids, num_people=people, shift=problem.start.mean)
     return joint_bayes.fit(stats, problem.start, num_iters=_ITERATIONS)[0]
 
 
 def _loop(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """The same EM as one would write it down: person by person, one inverse for each different number of images."""
-    centred = problem.their_x - np.asarray(problem.start.mean, problem.their_x.dtype)
+    centered = problem.their_x - np.asarray(problem.start.mean, problem.their_x.dtype)
     order = np.argsort(problem.ids, kind="stable")
-    people = np.split(centred[order], np.cumsum(np.bincount(problem.ids))[:-1])
-    d = centred.shape[1]
-    identity = noise = np.eye(d, dtype=centred.dtype)
+    people = np.split(centered[order], np.cumsum(np.bincount(problem.ids))[:-1])
+    d = centered.shape[1]
+    identity = noise = np.eye(d, dtype=centered.dtype)
     for _ in range(_ITERATIONS):
         gains: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         sum_identity, sum_noise = np.zeros_like(identity), np.zeros_like(noise)
@@ -73,7 +73,7 @@ def _loop(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
             eps = rows - mu
             sum_identity += np.outer(mu, mu) + spread
             sum_noise += eps.T @ eps + m * spread
-        identity, noise = sum_identity / len(people), sum_noise / len(centred)
+        identity, noise = sum_identity / len(people), sum_noise / len(centered)
     return identity, noise
 
 
@@ -138,7 +138,7 @@ def _plda(recordings: Recordings) -> joint_bayes.JointBayes:
 def _as_likely(recordings: Recordings, ours: Any, theirs: Any) -> str:
     """Their identities have a low rank and ours have not: ours must be at least as likely."""
     x, ids, start = recordings.problem.x, recordings.problem.ids, recordings.problem.start
-    stats = joint_bayes.collect(x, ids, num_identities=_PEOPLE, shift=start.mean)
+    stats = joint_bayes.collect(x, ids, num_people=_PEOPLE, shift=start.mean)
     each = [float(joint_bayes.log_likelihood(model, stats)) / len(x) for model in (ours, theirs)]
     assert each[0] >= each[1], f"log-likelihoods an image are {each[0]:.3f} and {each[1]:.3f}"
     return f"log-likelihoods an image {each[0]:.3f} and {each[1]:.3f}, theirs with identities of rank {_RANK}"
@@ -152,7 +152,7 @@ def _rows_of(people: int, images: int) -> tuple[Rows, joint_bayes.JointBayes]:
     truth = synthetic.gaussian_identities(rng, num_people=people, images_per_person=counts, dim=128)
     x = np.asarray(truth.features, np.float32)
     mean = jnp.asarray(x.mean(axis=0))
-    stats = joint_bayes.collect(x, truth.ids, num_identities=people, shift=mean)
+    stats = joint_bayes.collect(x, truth.ids, num_people=people, shift=mean)
     eye = jnp.eye(128, dtype=jnp.float32)
     return joint_bayes.group_by_count(stats), joint_bayes.JointBayes(mean=mean, identity_cov=eye, noise_cov=eye)
 
@@ -190,7 +190,7 @@ def _statistics_data() -> tuple[jax.Array, jax.Array, jax.Array]:
 @jax.jit
 def _collected(data: tuple[jax.Array, jax.Array, jax.Array]) -> joint_bayes.Stats:
     x, ids, shift = data
-    return joint_bayes.collect(x, ids, num_identities=5000, shift=shift)
+    return joint_bayes.collect(x, ids, num_people=5000, shift=shift)
 
 
 @jax.jit

@@ -56,8 +56,8 @@ def _ours(problem: Problem) -> LinearMap:
 
 def _by_scatters(problem: Problem) -> np.ndarray:
     """As the paper has it: eigenvectors of the d x d total scatter, then of the projected scatter within groups."""
-    centred = problem.x - problem.x.mean(axis=0)
-    values, vectors = np.linalg.eigh(centred.T @ centred)
+    centered = problem.x - problem.x.mean(axis=0)
+    values, vectors = np.linalg.eigh(centered.T @ centered)
     outside = vectors[:, values > len(values) * _EPS * values[-1]]
     within = _within(problem.x, problem.groups, problem.num_groups) @ outside
     spread, axes = np.linalg.eigh(within.T @ within)

@@ -21,7 +21,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.loss = "cllr"  # cllr, or pairwise_logistic at a prior of 0.1
     config.rank = 20  # of T_mu
     config.num_segments = 10  # held-out people choose one of them
-    config.steps_in_segment = 3  # of L-BFGS
+    config.num_steps_in_segment = 3  # of L-BFGS
     return common.variant(config, variant, {"smoke": _smoke})
 
 

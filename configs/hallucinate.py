@@ -57,7 +57,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.streaming.batch_size = 50
     config.streaming.batches_a_segment = 2  # checkpoints are that far apart
     config.streaming.num_first = 100  # faces of the first dictionary
-    config.streaming.first_iters = 3
+    config.streaming.num_first_iters = 3
     config.streaming.num_iters = 10  # sweeps of K-SVD in memory, to compare with
     return common.variant(config, variant, {"smoke": _smoke, "lfw": _lfw})
 
@@ -107,7 +107,7 @@ def _smoke(config: ConfigDict) -> None:
     config.streaming.num_atoms = 20
     config.streaming.sparsity = 3
     config.streaming.num_iters = 1
-    config.streaming.first_iters = 1
+    config.streaming.num_first_iters = 1
 
 
 def _lfw(config: ConfigDict) -> None:

@@ -30,7 +30,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.cost.dims = (64, 128, 256, 512, 1024, 2048, 4096)
     config.cost.expansion = 4  # frequencies for each dimension
     config.cost.num_vectors = 1024
-    config.cost.repeats = 9
+    config.cost.num_repeats = 9
 
     config.inverse = ConfigDict()
     config.inverse.num_images = 20
@@ -65,7 +65,7 @@ def _smoke(config: ConfigDict) -> None:
     config.cost.dims = (64,)
     config.cost.expansion = 2
     config.cost.num_vectors = 32
-    config.cost.repeats = 2
+    config.cost.num_repeats = 2
     config.inverse.num_images = 2
     config.inverse.expansions = (2,)
     config.inverse.ratios = (0.3, 1.0)

@@ -20,7 +20,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.data.loader = "folders"
     config.data.root = placeholder(str)
     config.data.options = ConfigDict({"size": (128, 128), "color": True})
-    config.colour_steps = (("rgb_to_luv", {}), ("luv_histogram", {"num_bins": 16}))
+    config.color_steps = (("rgb_to_luv", {}), ("luv_histogram", {"num_bins": 16}))
     config.texture_steps = (("to_gray", {}), ("block_dct", {"grid": (16, 16), "num_coefficients": 4}))
     config.scalings = ("rooted and balanced", "balanced", "plain")
     config.per_class = 15  # photographs of each class in the database, and as many queries
@@ -43,7 +43,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
 
 def _smoke(config: ConfigDict) -> None:
     config.data.options.size = (32, 32)
-    config.colour_steps = (("rgb_to_luv", {}), ("luv_histogram", {"num_bins": 4}))
+    config.color_steps = (("rgb_to_luv", {}), ("luv_histogram", {"num_bins": 4}))
     config.texture_steps = (("to_gray", {}), ("block_dct", {"grid": (4, 4), "num_coefficients": 4}))
     config.scalings = ("rooted and balanced",)
     config.per_class = 6

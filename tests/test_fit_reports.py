@@ -55,14 +55,14 @@ class Ridged:
     expected: Callable[[], float]  # in the unit 1, densely
 
 
-STATS = jb.collect(IMAGES, IDS, num_identities=6, shift=IMAGES.mean(axis=0))
+STATS = jb.collect(IMAGES, IDS, num_people=6, shift=IMAGES.mean(axis=0))
 START = jb.JointBayes(mean=STATS.shift, identity_cov=2 * jnp.eye(4), noise_cov=jnp.eye(4))
 PRIOR = jb.JointBayes(mean=STATS.shift, identity_cov=jnp.diag(jnp.arange(1.0, 5)), noise_cov=0.5 * jnp.eye(4))
 PATH = jnp.array([0.1, 0.6])
 
 
 def left_out(num_iters):
-    return jb.leave_one_out(IMAGES, IDS, PRIOR, PATH[:1], num_identities=6, num_iters=num_iters)
+    return jb.leave_one_out(IMAGES, IDS, PRIOR, PATH[:1], num_people=6, num_iters=num_iters)
 
 
 def weights_objective(weights):
@@ -151,7 +151,7 @@ def within(x, labels, number):
 
 def duplicates(unit):
     """Nobody's two images differ, so that the noise needs a floor: 1e-6 of the mean variance of an image."""
-    stats = jb.collect(unit * IMAGES[4 * IDS], IDS, num_identities=6, shift=np.zeros(4))
+    stats = jb.collect(unit * IMAGES[4 * IDS], IDS, num_people=6, shift=np.zeros(4))
     start = jb.JointBayes(mean=jnp.zeros(4), identity_cov=unit**2 * jnp.eye(4), noise_cov=unit**2 * jnp.eye(4))
     return jb.fit(stats, start, num_iters=100)
 
@@ -267,7 +267,7 @@ def test_leave_one_out_reports_the_objectives_of_its_fits():
     _, info = left_out(STEPS)
     rows, others = IMAGES[IDS != 2], IDS[IDS != 2]
     mean = rows.mean(axis=0)
-    stats = jb.collect(rows, others, num_identities=6, shift=mean)
+    stats = jb.collect(rows, others, num_people=6, shift=mean)
     model = jb.JointBayes(mean=mean, identity_cov=PRIOR.identity_cov, noise_cov=PRIOR.noise_cov)
     for step in range(STEPS):
         if step:

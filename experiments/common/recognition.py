@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxface.cluster import neighbors
+from jaxface.core.blocks import each_row
 from jaxface.linalg import distances
 from jaxface.subspace import KernelMap, LinearMap, transform
 
@@ -20,7 +21,7 @@ def error_of_map(
     linear_map: LinearMap, x: jax.Array, ids: jax.Array, gallery: jax.Array, probes: jax.Array
 ) -> jax.Array:
     """`error` after a linear map, for index arrays into x `[n, d]`."""
-    z = jax.vmap(transform, in_axes=(None, 0))(linear_map, x)
+    z = each_row(transform, linear_map, x)
     return error(z[gallery], ids[gallery], z[probes], ids[probes])
 
 

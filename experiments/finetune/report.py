@@ -30,7 +30,7 @@ def page(config: ConfigDict, workdir: Workdir, arrays: Mapping[str, np.ndarray],
         for v in (1, 2)
     ]
     header = ("EER %", "Cllr, raw", "Cllr, calibrated")
-    steps = config.steps_in_segment * np.arange(config.num_segments + 1)
+    steps = config.num_steps_in_segment * np.arange(config.num_segments + 1)
     lines = [Curve(name, steps, arrays[name].mean(axis=-1)) for name in ("training loss", "held-out loss")]
     figure = figures.curves(
         lines, x_label="steps of L-BFGS", y_label=f"{config.loss} of raw scores", title="Loss along the way"

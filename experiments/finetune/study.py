@@ -19,11 +19,12 @@ from experiments.finetune import report
 from experiments.verify import transfer
 from experiments.verify.transfer import MEASURES, METHODS, Split
 from jaxface import joint_bayes
+from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.data import pairs
 from jaxface.joint_bayes.model import FreeJointBayes, JointBayes
 from jaxface.losses import calibration, scores
-from jaxface.losses.minimize import minimize
+from jaxface.losses.minimization import minimize
 from jaxface.runtime import log
 from jaxface.runtime.workdir import Workdir
 
@@ -81,7 +82,7 @@ def fine_tuned(config: ConfigDict, split: Split) -> dict[str, np.ndarray]:
     loss = LOSSES[config.loss]
     path = [joint_bayes.free(start, rank=config.rank)]
     for _ in range(config.num_segments):
-        parameters, info = minimize(loss, path[-1], train, num_iters=config.steps_in_segment)
+        parameters, info = minimize(loss, path[-1], train, num_iters=config.num_steps_in_segment)
         raise_if_failed(info, "fine-tuning")
         path.append(parameters)
     along = [[float(loss(parameters, data)) for parameters in path] for data in (train, held)]
@@ -97,7 +98,7 @@ def fine_tuned(config: ConfigDict, split: Split) -> dict[str, np.ndarray]:
 
 def _llr_of_pairs(parameters: FreeJointBayes, data: PairData) -> jax.Array:
     first, second, _ = data
-    return jax.vmap(joint_bayes.llr, in_axes=(None, 0, 0))(joint_bayes.constrained(parameters), first, second)
+    return each_row(joint_bayes.llr, joint_bayes.constrained(parameters), first, second)
 
 
 def _pairs_of(config: ConfigDict, x: jax.Array, ids: np.ndarray) -> PairData:

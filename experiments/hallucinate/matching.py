@@ -10,7 +10,7 @@ from ml_collections import ConfigDict
 
 from experiments.common import inputs
 from experiments.hallucinate.faces import Fold
-from jaxface.core import histogram
+from jaxface.core import pair_counts
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.linalg import gram
 from jaxface.subspace import KernelMap, kcfa
@@ -65,7 +65,7 @@ _describe = jax.jit(jax.vmap(kcfa.describe, in_axes=(None, 0)))
 
 def all_pairs(gallery: np.ndarray, probes: np.ndarray, ids: np.ndarray, *, num_bins: int) -> Counted:
     """Counts of the pairs of rows of both sides whose images differ."""
-    counts = histogram.count_cross(cosines, None, gallery, ids, probes, ids, num_bins=num_bins, span=SPAN)
+    counts = pair_counts.count_cross(cosines, None, gallery, ids, probes, ids, num_bins=num_bins, span=SPAN)
     genuine = counts.genuine.copy()
     genuine[0] -= len(ids)  # an image and itself
     return Counted(genuine, counts.impostor, gallery[:, :-1] @ probes[:, :-1].T)

@@ -9,6 +9,7 @@ from ml_collections import ConfigDict
 
 from experiments.hallucinate.faces import Faces
 from jaxface.core import checks, prng
+from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.data import stream
 from jaxface.runtime.checkpoint import run_in_segments
@@ -29,7 +30,10 @@ def of_faces(config: ConfigDict, faces: Faces, folder: Path) -> dict[str, np.nda
     key = prng.stream(jax.random.key(config.seed), "stream")
     first = jnp.asarray(x[order[: config.num_first]])
     start, _ = ksvd.fit(
-        first, ksvd.init(key, first, num_atoms=config.num_atoms), sparsity=config.sparsity, num_iters=config.first_iters
+        first,
+        ksvd.init(key, first, num_atoms=config.num_atoms),
+        sparsity=config.sparsity,
+        num_iters=config.num_first_iters,
     )
     source = stream.from_array(x)
 
@@ -58,5 +62,5 @@ def of_faces(config: ConfigDict, faces: Faces, folder: Path) -> dict[str, np.nda
 def relative_error(dictionary: Dictionary, x: np.ndarray, sparsity: int) -> np.ndarray:
     """`|Y - D X|^2 / |Y|^2` with codes by OMP."""
     codes = omp.encode_batch(dictionary, x, sparsity=sparsity)
-    rebuilt = np.asarray(jax.vmap(decode, in_axes=(None, 0))(dictionary, codes))
+    rebuilt = np.asarray(each_row(decode, dictionary, codes))
     return np.asarray(((x - rebuilt) ** 2).sum() / (x**2).sum())

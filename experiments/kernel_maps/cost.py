@@ -23,7 +23,7 @@ WORK = {"projection": identity, "features": forms.sin}
 
 
 def against_dimension(config: ConfigDict) -> dict[str, np.ndarray]:
-    """Seconds `[dims, repeats]` of every map for the projection V x and for the sine features, and bytes `[dims]`.
+    """Seconds `[dims, num_repeats]` of every map for the projection V x and for the sine features, and bytes `[dims]`.
 
     All maps take turns, so that what else the machine does meets them alike. The dense product is one GEMM of all
     vectors, which nothing on a CPU beats at that work.
@@ -41,7 +41,7 @@ def against_dimension(config: ConfigDict) -> dict[str, np.ndarray]:
         for work, form in WORK.items():
             runs[f"{DENSE}/{work}"] = partial(_dense, dense.frequencies, x, form=form)
             runs |= {f"{name}/{work}": partial(feature_matrix, maps[name], x, form=form) for name in maps}
-        for name, values in _in_turns(runs, settings.repeats).items():
+        for name, values in _in_turns(runs, settings.num_repeats).items():
             seconds.setdefault(name, []).append(values)
         for name, params in ({DENSE: dense} | maps).items():
             sizes.setdefault(f"bytes/{name}", []).append(sum(leaf.nbytes for leaf in jax.tree.leaves(params)))
@@ -56,17 +56,17 @@ def crossover(dims: np.ndarray, ratio: np.ndarray) -> int | None:
 
 
 def ratios(arrays: Mapping[str, np.ndarray], name: str, work: str) -> np.ndarray:
-    """Time of the dense product over that of a map, `[dims, repeats]`."""
+    """Time of the dense product over that of a map, `[dims, num_repeats]`."""
     return arrays[f"{DENSE}/{work}"] / arrays[f"{name}/{work}"]
 
 
-def _in_turns(runs: dict[str, Callable[[], jax.Array]], repeats: int) -> dict[str, list[float]]:
+def _in_turns(runs: dict[str, Callable[[], jax.Array]], num_repeats: int) -> dict[str, list[float]]:
     """Seconds of each run, warm, all in turn."""
     for run in runs.values():
         _seconds(run)  # compiles
     calls = {name: max(1, round(_LONG_ENOUGH / _seconds(run))) for name, run in runs.items()}
     seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(repeats):
+    for _ in range(num_repeats):
         for name, run in runs.items():
             seconds[name].append(statistics.median(_seconds(run) for _ in range(calls[name])))
     return seconds

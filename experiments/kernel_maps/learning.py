@@ -12,7 +12,7 @@ from jaxface.core.fitinfo import raise_if_failed
 from jaxface.data import splits
 from jaxface.features import fastfood, feature_matrix, forms, median_distance
 from jaxface.linalg import gram
-from jaxface.losses.minimize import minimize
+from jaxface.losses.minimization import minimize
 from jaxface.runtime.log import progress
 
 LEARNED = ("signs", "gaussian", "scale")

@@ -66,9 +66,9 @@ def random_splits(config: ConfigDict, x: jax.Array, ids: np.ndarray) -> Iterator
         seen = np.flatnonzero(part == 0)
         is_held_out = splits.k_shot(ids[seen], num_train=settings.num_train, rng=rng)[0] == 1
         train = seen[~is_held_out]
-        centred = x - x[train].mean(axis=0)[None, :]
+        centered = x - x[train].mean(axis=0)[None, :]
         targets = jax.nn.one_hot(ids[train], int(ids.max()) + 1, dtype=x.dtype)
-        yield Split(centred, ids, targets, train, seen[is_held_out], np.flatnonzero(part == 1))
+        yield Split(centered, ids, targets, train, seen[is_held_out], np.flatnonzero(part == 1))
 
 
 def _of_split(settings: ConfigDict, split: Split, key: jax.Array) -> dict[str, Any]:

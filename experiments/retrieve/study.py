@@ -57,13 +57,13 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
 
 def features(config: ConfigDict, images: np.ndarray, scaling: str) -> jnp.ndarray:
     """Colour and texture `[n, 5120]`: concatenated as they are, or each kind with the same total variance."""
-    colour, texture = (
+    color, texture = (
         np.asarray(inputs.encode(jnp.asarray(images, inputs.working_dtype()), steps))
-        for steps in (config.colour_steps, config.texture_steps)
+        for steps in (config.color_steps, config.texture_steps)
     )
     if scaling == "plain":
-        return jnp.asarray(np.concatenate([colour, texture], axis=1))
-    kinds = [np.sqrt(colour) if scaling.startswith("rooted") else colour, texture]
+        return jnp.asarray(np.concatenate([color, texture], axis=1))
+    kinds = [np.sqrt(color) if scaling.startswith("rooted") else color, texture]
     return jnp.asarray(np.concatenate([kind / np.sqrt(kind.var(axis=0).sum()) for kind in kinds], axis=1))
 
 

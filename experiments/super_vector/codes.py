@@ -12,6 +12,7 @@ from ml_collections import ConfigDict
 from experiments.super_vector.sets import Descriptors
 from jaxface import mixtures
 from jaxface.core import prng
+from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.mixtures import encode, gmm, normalize
 from jaxface.mixtures.normalize import Blocks
@@ -58,7 +59,7 @@ def shared(
     model, info = mixtures.fit(*descriptors.sample, start, num_iters=config.num_iters)
     raise_if_failed(info, "mixture of probabilistic CCA")
     scores = encode.encode_batch(model, descriptors.x, descriptors.y, encoder=encode.closed_form)
-    whitened = jax.vmap(encode.whiten, in_axes=(None, 0))(model, scores)
+    whitened = each_row(encode.whiten, model, scores)
     private, white = (
         tuple(block for pair in zip(each.means, each.noises, strict=True) for block in pair)
         for each in (scores, whitened)

@@ -15,6 +15,7 @@ from ml_collections import ConfigDict
 from experiments.super_vector.sets import Sets
 from jaxface import mixtures
 from jaxface.core import prng
+from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import Status, raise_if_failed
 from jaxface.data import pairs, splits
 from jaxface.linalg import distances
@@ -62,7 +63,7 @@ def _reduced(view: jax.Array, train: np.ndarray, num_axes: int | None) -> jax.Ar
         return view
     axes, info = pca.fit(view[train], num_components=num_axes)
     raise_if_failed(info, "PCA of a view")
-    return jax.vmap(transform, in_axes=(None, 0))(axes, view)
+    return each_row(transform, axes, view)
 
 
 def training_pairs(people: People, training: str, *, max_images: int) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ from ml_collections import ConfigDict
 
 from experiments.super_vector.sets import Split
 from jaxface import joint_bayes
+from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.data import pairs
 from jaxface.joint_bayes import JointBayes, ScoringBasis
@@ -85,7 +86,7 @@ def cross_entropy(weights: Weights, data: tuple[jax.Array, jax.Array, jax.Array]
 
 def fit_joint_bayes(config: ConfigDict, y: jax.Array, rank: jax.Array, ids: np.ndarray) -> ScoringBasis:
     """Joint Bayes on all axes: fewer images than axes need a prior, and EM starts there."""
-    stats = joint_bayes.collect(y, ids, num_identities=int(ids.max()) + 1, shift=y.mean(axis=0))
+    stats = joint_bayes.collect(y, ids, num_people=int(ids.max()) + 1, shift=y.mean(axis=0))
     prior = _round(stats, rank)
     model, info = joint_bayes.fit(
         stats, prior, prior=prior, weight=config.joint_bayes.weight, num_iters=config.joint_bayes.num_iters
@@ -116,7 +117,7 @@ def enrolled_scores(basis: ScoringBasis, y: jax.Array, ids: np.ndarray, probes: 
 
 @jax.jit
 def _projected(basis: ScoringBasis, y: jax.Array) -> jax.Array:
-    return jax.vmap(joint_bayes.project, in_axes=(None, 0))(basis, y)
+    return each_row(joint_bayes.project, basis, y)
 
 
 def _eer(scores: np.ndarray, ids: np.ndarray) -> float:

@@ -11,6 +11,7 @@ from ml_collections import ConfigDict
 from experiments.common import fields, inputs
 from jaxface import data
 from jaxface.core import checks, prng
+from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.data import LabelledImages, splits
 from jaxface.faces import local_descriptors
@@ -144,10 +145,7 @@ def _drawn(values: tuple[jax.Array, ...], places: jax.Array, *, options: Options
 @partial(jax.jit, static_argnames="options")
 def _reduced(values: tuple[jax.Array, ...], maps: tuple[LinearMap, ...], *, options: Options) -> Pair:
     def of_image(image: tuple[jax.Array, ...]) -> Pair:
-        x, y = (
-            jax.vmap(transform, in_axes=(None, 0))(axes, view)
-            for axes, view in zip(maps, _pairs(options, image), strict=True)
-        )
+        x, y = (each_row(transform, axes, view) for axes, view in zip(maps, _pairs(options, image), strict=True))
         return x, y
 
     return jax.lax.map(of_image, values, batch_size=_IMAGES)

@@ -11,6 +11,7 @@ from experiments.common import inputs
 from experiments.tour.part import Part
 from jaxface.cluster import kmeans
 from jaxface.core import prng
+from jaxface.core.blocks import each_row
 from jaxface.data import LabelledImages
 from jaxface.metrics import clustering
 from jaxface.reports import figures
@@ -26,7 +27,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     """Labels of every restart from both kinds of start, with their inertia."""
     x = jnp.asarray(faces.images, inputs.working_dtype()).reshape(len(faces.images), -1)
     fitted, _ = pca.fit(x, num_components=config.num_components)
-    z = jax.vmap(transform, in_axes=(None, 0))(fitted, x)
+    z = each_row(transform, fitted, x)
     key = jax.random.key(int(rng.integers(2**31)))
     arrays: dict[str, np.ndarray] = {}
     for name, init in _STARTS.items():

@@ -11,7 +11,8 @@ from ml_collections import ConfigDict
 
 from experiments.common import inputs, recognition, trials
 from experiments.tour.part import Part
-from jaxface.core import checks, histogram
+from jaxface.core import checks, pair_counts
+from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.data import LabelledImages, pairs, splits
 from jaxface.linalg import distances, scatter, spectral
@@ -163,7 +164,7 @@ def _eigen_errors(
 
     def of_split(rows: jax.Array, queries: jax.Array) -> jax.Array:
         fitted, _ = pca.fit(x[rows], num_components=most)
-        kept = jax.vmap(recognition.leading, in_axes=(None, 0))(fitted, components)
+        kept = each_row(recognition.leading, fitted, components)
         return jax.vmap(recognition.error_of_map, in_axes=(0, None, None, None, None))(kept, x, ids, rows, queries)
 
     return jax.vmap(of_split)(gallery, probes)
@@ -235,7 +236,7 @@ def _verification(
     trial = pairs.all_pairs(test_ids)
     found = []
     for fitted in _maps(config, x[part == 0], train_ids.astype(np.int32), ridge):
-        z = jax.vmap(transform, in_axes=(None, 0))(fitted, test)
+        z = each_row(transform, fitted, test)
         scores = np.asarray(_cosines(None, z, z))[trial.first, trial.second]
         first, second = test_ids[trial.first], test_ids[trial.second]
         found.append(
@@ -243,7 +244,7 @@ def _verification(
                 scores, trial.is_same, first, second, rng=rng, num_resamples=config.num_resamples, far=(0.01,)
             )
         )
-    counts = histogram.count_all_pairs(_cosines, None, z, test_ids)
+    counts = pair_counts.count_all_pairs(_cosines, None, z, test_ids)
     curve = streaming.roc(counts.edges, counts.genuine, counts.impostor)
     return {
         "eer": [tuple(f.eer) for f in found],

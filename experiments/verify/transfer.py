@@ -21,6 +21,7 @@ from experiments.verify import camera
 from jaxface import joint_bayes
 from jaxface.core import prng
 from jaxface.core.fitinfo import Status, raise_if_failed
+from jaxface.core.labels import dense
 from jaxface.data import LabelledImages, overlap, pairs, splits
 from jaxface.faces import pipeline
 from jaxface.joint_bayes import JointBayes, Stats, posterior
@@ -222,8 +223,8 @@ def fit(config: ConfigDict, split: Split, size: int) -> Fitted:
         ours.second_moment + stats.second_moment,
         stats.shift,
     )
-    held, held_ids = split.features["calibrate"], joint_bayes.dense_ids(split.ids["calibrate"])[0]
-    held_stats = joint_bayes.collect(held, held_ids, num_identities=int(held_ids.max()) + 1, shift=stats.shift)
+    held, held_ids = split.features["calibrate"], dense(split.ids["calibrate"]).ids
+    held_stats = joint_bayes.collect(held, held_ids, num_people=int(held_ids.max()) + 1, shift=stats.shift)
     path, weights = _path(config, stats, prior, posterior.full), np.asarray(config.weights)
     by_likelihood = joint_bayes.choose_weight(path, held_stats)
     by_cllr = joint_bayes.choose_weight(path, (held, held_ids), criterion=_minus_cllr)
@@ -237,9 +238,9 @@ def fit(config: ConfigDict, split: Split, size: int) -> Fitted:
         _fitted(config, stats, "target", e_step=posterior.approximate, allow=Status.RANK_DEFICIENT),
         approximate.model,
     )
-    centred = [dataclasses.replace(model, mean=stats.shift) for model in models]
+    centered = [dataclasses.replace(model, mean=stats.shift) for model in models]
     chosen = weights[[int(by_likelihood.chosen), int(by_cllr.chosen)]]
-    return Fitted(centred, chosen, np.asarray(by_likelihood.values))
+    return Fitted(centered, chosen, np.asarray(by_likelihood.values))
 
 
 def score(split: Split, fitted: Fitted, part: str) -> tuple[np.ndarray, np.ndarray]:
@@ -301,8 +302,8 @@ def _people(config: ConfigDict, target: Vectors, rng: np.random.Generator) -> di
 
 
 def _collected(x: Any, labels: np.ndarray) -> Stats:
-    ids, names = joint_bayes.dense_ids(labels)
-    return joint_bayes.collect(x, ids, num_identities=len(names), shift=x.mean(axis=0))
+    _, ids, names = dense(labels)
+    return joint_bayes.collect(x, ids, num_people=len(names), shift=x.mean(axis=0))
 
 
 def _fitted(

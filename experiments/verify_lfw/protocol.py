@@ -14,7 +14,9 @@ from ml_collections import ConfigDict
 from experiments.common import inputs
 from jaxface import joint_bayes
 from jaxface.core import prng
+from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
+from jaxface.core.labels import dense
 from jaxface.data import Listing, folders, lfw
 from jaxface.data.pairs import Pairs
 from jaxface.faces import pipeline
@@ -104,13 +106,13 @@ def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, trial: Trial
     projected = _projected(fisher, tested)
     found.append(_cosines(projected[first], projected[second]))
     found += _joint_bayes_scores(config, z, labels, tested[first], tested[second], variants=True)
-    found += _length_normalised(config, whitened)
+    found += _length_normalized(config, whitened)
     return np.stack([np.asarray(scores, np.float64) for scores in found])
 
 
 def best_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, trial: Trial) -> np.ndarray:
     """Scores `[pairs]` of length-normalised features and full EM alone."""
-    return np.asarray(_length_normalised(config, _whitened(config, x, ids, trial))[-1], np.float64)
+    return np.asarray(_length_normalized(config, _whitened(config, x, ids, trial))[-1], np.float64)
 
 
 class _Whitened(NamedTuple):
@@ -130,11 +132,11 @@ def _whitened(config: ConfigDict, x: np.ndarray, ids: np.ndarray, trial: Trial) 
     raise_if_failed(info, "PCA")
     needed, place = np.unique(np.concatenate([trial.pairs.first, trial.pairs.second]), return_inverse=True)
     first, second = place.reshape(2, -1)
-    labels = joint_bayes.dense_ids(ids[trial.train_rows])[0]
+    labels = dense(ids[trial.train_rows]).ids
     return _Whitened(_projected(whitening, train), labels, _projected(whitening, jnp.asarray(x[needed])), first, second)
 
 
-def _length_normalised(config: ConfigDict, whitened: _Whitened) -> list[Any]:
+def _length_normalized(config: ConfigDict, whitened: _Whitened) -> list[Any]:
     z, labels, tested, first, second = whitened
     unit = [distances.normalize(rows) * np.sqrt(config.num_components).astype(rows.dtype) for rows in (z, tested)]
     return _joint_bayes_scores(config, unit[0], labels, unit[1][first], unit[1][second], variants=False)
@@ -145,14 +147,14 @@ def _joint_bayes_scores(
 ) -> list[Any]:
     """Moments and full EM; with `variants` also approximate EM and a fit without single-image people."""
     number = int(labels.max()) + 1
-    stats = joint_bayes.collect(z, labels, num_identities=number, shift=z.mean(axis=0))
+    stats = joint_bayes.collect(z, labels, num_people=number, shift=z.mean(axis=0))
     start = joint_bayes.init(stats)
     models = [start, _fitted(config, stats, start, "full")]
     if variants:
         several = np.bincount(labels, minlength=number)[labels] > 1
-        kept = joint_bayes.dense_ids(labels[several])[0]
+        kept = dense(labels[several]).ids
         mean = z.mean(axis=0)
-        fewer = joint_bayes.collect(z[several], kept, num_identities=int(kept.max()) + 1, shift=mean)
+        fewer = joint_bayes.collect(z[several], kept, num_people=int(kept.max()) + 1, shift=mean)
         models += [_fitted(config, stats, start, "approximate"), _fitted(config, fewer, start, "full")]
     return [_pair_llr(model, first, second) for model in models]
 
@@ -165,12 +167,12 @@ def _fitted(config: ConfigDict, stats: joint_bayes.Stats, start: JointBayes, e_s
 
 @jax.jit
 def _projected(linear_map: LinearMap, x: jax.Array) -> jax.Array:
-    return jax.vmap(transform, in_axes=(None, 0))(linear_map, x)
+    return each_row(transform, linear_map, x)
 
 
 @jax.jit
 def _pair_llr(model: JointBayes, first: jax.Array, second: jax.Array) -> jax.Array:
-    return jax.vmap(joint_bayes.llr, in_axes=(None, 0, 0))(model, first, second)
+    return each_row(joint_bayes.llr, model, first, second)
 
 
 @jax.jit

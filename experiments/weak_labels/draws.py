@@ -12,6 +12,7 @@ from ml_collections import ConfigDict
 from experiments.common import inputs, recognition
 from experiments.weak_labels import methods
 from experiments.weak_labels.methods import METHODS, Method
+from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import FitInfo, Status, raise_if_failed
 from jaxface.data import LabelledImages, groups, splits
 from jaxface.linalg import distances
@@ -164,7 +165,7 @@ def _fit_draws(
 
 @partial(jax.jit, static_argnames="method")
 def _embed(method: Method, fitted: Any, x: jax.Array) -> jax.Array:
-    return jax.vmap(method.transform, in_axes=(None, 0))(fitted, x)
+    return each_row(method.transform, fitted, x)
 
 
 @partial(jax.jit, static_argnames="method")

@@ -12,6 +12,8 @@ from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import member, params
 from jaxface.linalg import distances, scaling, scatter
 
+__all__ = ["Init", "KMeans", "assign", "fit", "fit_restarts", "init_plus_plus", "init_random", "predict", "update"]
+
 
 @params
 class KMeans:

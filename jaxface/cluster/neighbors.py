@@ -15,6 +15,8 @@ from jax.typing import ArrayLike
 from jaxface.core import blocks, checks
 from jaxface.linalg import distances, scaling
 
+__all__ = ["classify", "nearest"]
+
 _SPARE = 4  # candidates beyond the number asked for
 
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from jaxface.core import checks
 
+__all__ = ["each_row", "fold_rows", "map_rows", "num_blocks", "padded_batches", "split"]
+
 S = TypeVar("S")
 
 
@@ -29,10 +31,9 @@ def split(x: jax.Array, block_size: int) -> jax.Array:
     return padded.reshape(count, block_size, *x.shape[1:])
 
 
-def valid_rows(num_rows: int, block_size: int) -> jax.Array:
-    """Mask `[b, block_size]` that is True on the rows `split` did not invent."""
-    count = num_blocks(num_rows, block_size)
-    return (jnp.arange(count * block_size, dtype=jnp.int32) < num_rows).reshape(count, block_size)
+def each_row(fn: Callable[..., Any], params: Any, *rows: Any) -> Any:
+    """`fn(params, row, ...)` for all rows at once: `each_row(transform, fisher, x)` is `[n, r]`."""
+    return jax.vmap(fn, in_axes=(None, *[0] * len(rows)))(params, *rows)
 
 
 def map_rows(fn: Callable[[jax.Array], Any], x: jax.Array, *, block_size: int) -> Any:

@@ -12,6 +12,29 @@ from typing import Any
 import jax
 import numpy as np
 
+__all__ = [
+    "at_least",
+    "at_most",
+    "between",
+    "dense_labels",
+    "describe",
+    "did_you_mean",
+    "every_label",
+    "finite",
+    "fits_int32",
+    "floating",
+    "is_concrete",
+    "not_narrow",
+    "one_of",
+    "positive",
+    "printable",
+    "printable_lines",
+    "real",
+    "shapes",
+    "typed_key",
+    "utf8",
+]
+
 
 def is_concrete(x: Any) -> bool:
     """True when the values of `x` can be looked at now, that is outside a transformation."""
@@ -117,7 +140,7 @@ def dense_labels(name: str, labels: Any, num: int, *, padding: bool = False) -> 
     A JAX array gives a JAX array, anything else a NumPy array. Go on with the result: among unsigned ids a later -1
     would wrap to the largest of them.
     """
-    remedy = "Turn names into integers with jaxface.data.groups.dense."
+    remedy = "Turn names into integers with jaxface.core.labels.dense."
     dtype = _dtype(name, labels, remedy)
     if not jax.numpy.issubdtype(dtype, jax.numpy.integer):
         raise ValueError(f"{name} must be dense integers; got dtype {dtype}. {remedy}")
@@ -129,7 +152,7 @@ def dense_labels(name: str, labels: Any, num: int, *, padding: bool = False) -> 
         allowed = f"in [0, {num})" + (" or -1 for padding" if padding else "")
         raise ValueError(
             f"{name} must be {allowed}; got values from {values.min()} to {values.max()}. "
-            "Make them dense with jaxface.data.groups.dense."
+            "Make them dense with jaxface.core.labels.dense."
         )
     return _int32(labels)
 
@@ -139,7 +162,7 @@ def fits_int32(name: str, labels: Any) -> Any:
 
     Without x64 a device keeps the lower 32 bits of an integer and says nothing.
     """
-    remedy = "Turn names and large ids into integers with jaxface.data.groups.dense."
+    remedy = "Turn names and large ids into integers with jaxface.core.labels.dense."
     dtype = _dtype(name, labels, remedy)
     if not jax.numpy.issubdtype(dtype, jax.numpy.integer):
         raise ValueError(f"{name} must be integers; got dtype {dtype}. {remedy}")
@@ -160,7 +183,7 @@ def every_label(name: str, labels: Any, num: int) -> None:
     if not present.all():
         raise ValueError(
             f"{name} must use every id in [0, {num}); got {present.sum()} of them, {int(present.argmin())} is missing. "
-            "Make them dense with jaxface.data.groups.dense."
+            "Make them dense with jaxface.core.labels.dense."
         )
 
 
@@ -209,6 +232,17 @@ def did_you_mean(word: Any, choices: Iterable[str]) -> str:
     """` Did you mean 'x'?` for the nearest choice, or nothing."""
     near = difflib.get_close_matches(str(word), [str(choice) for choice in choices], n=1, cutoff=0.5)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def utf8(name: str, what: str) -> None:
+    """Refuses a name that UTF-8 cannot write: the system holds it as bytes of another encoding."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{what} must have a name in UTF-8; got {printable(name)}. Rename it; convmv renames the files of "
+            "whole folders."
+        ) from error
 
 
 def _dtype(name: str, value: Any, remedy: str) -> np.dtype:

@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+__all__ = ["FitError", "FitInfo", "Status", "all_finite", "closed_form", "or_non_finite", "raise_if_failed", "worst"]
+
 
 class Status(enum.IntEnum):
     """Outcome of a fit, ordered by severity."""

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 from jaxface.core import checks
 from jaxface.core.fitinfo import Status
 
+__all__ = ["iterate"]
+
 S = TypeVar("S")
 
 

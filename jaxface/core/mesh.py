@@ -12,6 +12,8 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from jaxface.core import checks
 
+__all__ = ["create", "from_local_rows", "replicate", "shard"]
+
 T = TypeVar("T")
 
 

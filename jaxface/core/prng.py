@@ -7,6 +7,8 @@ import jax.numpy as jnp
 
 from jaxface.core import checks
 
+__all__ = ["member_keys", "stream"]
+
 
 def stream(key: jax.Array, name: str) -> jax.Array:
     """The key of a named purpose: folds in a hash of `name` that is the same on every machine and run."""

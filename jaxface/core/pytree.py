@@ -6,6 +6,8 @@ from typing import Any, TypeVar, dataclass_transform
 import jax
 import jax.numpy as jnp
 
+__all__ = ["member", "num_members", "params", "stack", "static", "unbounded", "whole"]
+
 T = TypeVar("T")
 
 

@@ -17,8 +17,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jaxface.core import checks
-from jaxface.data import groups, npz, paths
+from jaxface.core.labels import dense
+from jaxface.data import npz, paths
 from jaxface.data.labelled import Name, check_files
+
+__all__ = ["load", "save"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,7 +58,7 @@ def from_arrays(
             f"labels of {source} must name the person of each of the {len(features)} rows; got {len(labels)} labels."
         )
     try:
-        rows, ids, names = groups.dense(labels)
+        rows, ids, names = dense(labels)
     except ValueError as error:
         raise ValueError(f"labels of {source}: {error}") from error
     if len(rows) != len(features):

@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 
 from jaxface.core import checks
+from jaxface.core.labels import natural_key
 from jaxface.data import images, paths
 from jaxface.data.labelled import LabelledImages, Listing, take
+
+__all__ = ["load", "read", "scan"]
 
 
 def scan(
@@ -37,7 +40,7 @@ def scan(
         kept = [_relative(root, entry) for entry in found if _is_image(entry, suffixes)]
         ignored += [checks.printable(_relative(root, entry)) for entry in found if not _is_image(entry, suffixes)]
         for file in kept:
-            paths.check_utf8(file, f"An image in {checks.printable(root)}")
+            checks.utf8(file, f"An image in {checks.printable(root)}")
         if kept:
             files += kept
             ids += [len(names)] * len(kept)
@@ -101,7 +104,7 @@ def _entries(root: Path, folder: Path) -> list["os.DirEntry[str]"]:
     """What a folder holds, in natural order; a link that leads out of `root` is refused."""
     paths.existing_folder(folder, "A folder of images")
     with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: paths.natural_key(entry.name))
+        entries = sorted(found, key=lambda entry: natural_key(entry.name))
     for entry in entries:
         if entry.is_symlink():
             paths.inside(root, _relative(root, entry), source="symbolic link")

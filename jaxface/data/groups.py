@@ -1,47 +1,23 @@
 """Partial equivalence groups: rows known to show one person, who need not be named.
 
-    dense          any labels -> dense int32 ids, rows without a label dropped
     random_groups  groups of a given size drawn from labelled rows, many draws at once
     kept_rows      those draws as index arrays that fit one vmapped call
     movement       how far a tracked face moved since the frame before
     track_groups   runs of slow frames of a face track
 
 Two groups may hold the same person. Rows in no group have -1; algorithms take only grouped rows, so select
-with `dense` or `kept_rows` before fitting.
+with `core.labels.dense` or `kept_rows` before fitting.
 """
 
-from collections.abc import Collection, Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from jaxface.core import checks
-from jaxface.data import paths
+from jaxface.core.labels import dense
 
-
-class Dense(NamedTuple):
-    """Rows that have a label, with dense ids."""
-
-    rows: np.ndarray  # int64 [k], the rows kept, ascending
-    ids: np.ndarray  # int32 [k], in [0, c), every value occurs
-    names: tuple[str | int, ...]  # [c], names[ids[j]] is the label of row rows[j]; in natural order
-
-
-def dense(labels: Any) -> Dense:
-    """Makes labels `[n]` (all strings or all integers) dense and drops the rows labelled -1 or None.
-
-    Names are sorted, strings in natural order (s2 before s10), so ids do not depend on the order of the rows.
-    """
-    values, rows = _present(labels)
-    unique, inverse = np.unique(values, return_inverse=True)
-    names = unique.tolist()
-    for name in names:
-        if isinstance(name, str):
-            paths.check_utf8(name, "labels")
-    order = sorted(range(len(names)), key=lambda index: _sort_key(names[index]))
-    rank = np.empty(len(names), np.int32)
-    rank[order] = np.arange(len(names), dtype=np.int32)
-    return Dense(rows, rank[inverse], tuple(names[index] for index in order))
+__all__ = ["kept_rows", "random_groups", "track_groups"]
 
 
 def random_groups(
@@ -148,46 +124,6 @@ def track_groups(
     groups = np.full(len(tracks), -1, np.int32)
     groups[order] = np.where(long_enough, np.cumsum(long_enough) - 1, -1)[piece]
     return groups
-
-
-def _present(labels: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The labels that are neither -1 nor None, as an integer or string array, and their rows."""
-    is_array, is_unordered = hasattr(labels, "__array__"), isinstance(labels, str | bytes | Mapping | Set)
-    if not is_array and (is_unordered or not isinstance(labels, Collection)):
-        raise ValueError(f"labels must be a list or an array, one label a row; got {checks.describe(labels)}.")
-    # A list is read as objects: NumPy would turn [1, 'a'] into two strings without a word.
-    values = np.asarray(labels) if hasattr(labels, "__array__") else np.fromiter(labels, object)
-    if values.ndim != 1:
-        raise ValueError(f"labels must have shape [n]; got shape {values.shape}. Flatten them with .ravel().")
-    if values.dtype.kind not in "iuUO":
-        raise ValueError(f"labels must be integers or strings; got dtype {values.dtype}.")
-    rows = np.flatnonzero([not _is_missing(value) for value in values] if values.dtype == object else values != -1)
-    if rows.size == 0:
-        raise ValueError(f"labels must name at least one row; got {values.size} rows, all of them -1 or None.")
-    return _uniform(values[rows]), rows
-
-
-def _is_missing(label: Any) -> bool:
-    return label is None or (isinstance(label, int | np.integer) and label == -1)
-
-
-def _uniform(values: np.ndarray) -> np.ndarray:
-    """Objects as int64 or strings; refuses a mixture and anything else."""
-    if values.dtype != object:
-        return values
-    kinds = {type(value) for value in values}
-    if all(issubclass(kind, str) for kind in kinds):
-        return values.astype(str)
-    if all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):
-        if max(map(abs, values.tolist())) >= 2**63:
-            raise ValueError("labels must fit into 64 bits; give larger numbers as strings.")
-        return values.astype(np.int64)
-    found = ", ".join(sorted(kind.__name__ for kind in kinds))
-    raise ValueError(f"labels must be all integers or all strings, None or -1 where there is none; got {found}.")
-
-
-def _sort_key(name: str | int) -> Any:
-    return paths.natural_key(name) if isinstance(name, str) else name
 
 
 def _cut_people(counts: np.ndarray, group_size: int, min_size: int) -> np.ndarray:

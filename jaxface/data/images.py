@@ -14,6 +14,8 @@ import numpy as np
 from jaxface.core import checks
 from jaxface.data import paths as data_paths
 
+__all__ = ["read_image"]
+
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 MAX_PIXELS = 50_000_000  # any photograph from a telephone; below the bound at which Pillow itself warns
 

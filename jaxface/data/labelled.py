@@ -12,7 +12,9 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from jaxface.core import checks
-from jaxface.data import groups, paths
+from jaxface.core.labels import dense
+
+__all__ = ["LabelledImages", "Listing", "from_arrays", "people_with", "take", "take_people"]
 
 Name = str | int
 
@@ -64,7 +66,7 @@ def from_arrays(images: Any, labels: Any, *, files: Sequence[str] = (), credit: 
     checks.finite(images=images)
     images = images.astype(np.float32, copy=False)
     checks.between("images", images, 0.0, 1.0)
-    rows, ids, names = groups.dense(labels)
+    rows, ids, names = dense(labels)
     if not len(labels) == len(rows) == len(images):
         raise ValueError(
             f"labels must name the person of each of the {len(images)} images; got {len(labels)} labels, "
@@ -118,6 +120,6 @@ def check_files(files: Sequence[str], num_rows: int, *, source: str = "") -> Non
     """Checks that file names are given for every row or not at all, in UTF-8; `source` is where they come from."""
     where = f" of {source}" if source else ""
     for file in files:
-        paths.check_utf8(str(file), f"files{where}")
+        checks.utf8(str(file), f"files{where}")
     if files and len(files) != num_rows:
         raise ValueError(f"files{where} must name each of the {num_rows} rows or be empty; got {len(files)} names.")

@@ -18,6 +18,8 @@ from jaxface.data import folders, paths
 from jaxface.data.labelled import LabelledImages, Listing, people_with, take_people
 from jaxface.data.pairs import Pairs
 
+__all__ = ["CREDIT", "load", "read_pairs", "read_people", "restricted_pairs", "unrestricted_rows", "view1", "view2"]
+
 CREDIT = "Labeled Faces in the Wild, University of Massachusetts, Amherst"
 
 

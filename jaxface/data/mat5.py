@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+__all__ = []
+
 HEADER_BYTES = 128
 ORDERS = {b"IM": "<", b"MI": ">"}  # the byte order of a file, by the last bytes of its header
 _MATRIX, _COMPRESSED = 14, 15

@@ -12,7 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxface.core import checks
-from jaxface.data import groups, labelled, mat5, npz, paths
+from jaxface.core.labels import dense
+from jaxface.data import labelled, mat5, npz, paths
+
+__all__ = ["load", "load_views"]
 
 _NOT_READ = "does not read as a MATLAB file"
 
@@ -76,7 +79,7 @@ def load_views(path: str | Path, *, views: str = "X", labels: str = "Y", max_byt
             f"{views!r} of {path} must be a cell array of numbers, each [n, d] or each [d, n] with n = {owner.size}, "
             f"the size of {labels!r}; got {', '.join(f'{view.dtype} {view.shape}' for view in arrays[:9]) or 'none'}."
         )
-    _, ids, names = groups.dense(_every_label(owner, f"{labels!r} of {path}"))
+    _, ids, names = dense(_every_label(owner, f"{labels!r} of {path}"))
     oriented = tuple(_floating(view if rows else view.T) for view in arrays)
     checks.finite(**{f"view {i} of {path}": view for i, view in enumerate(oriented)})
     return Views(oriented, ids, names)

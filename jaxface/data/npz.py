@@ -22,6 +22,8 @@ import numpy as np
 from jaxface.core import checks
 from jaxface.data import paths
 
+__all__ = []
+
 # Signature, versions, times and sizes (skipped), length of the name, length of the extra field.
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _SIGNATURE = b"PK\x03\x04"

@@ -15,6 +15,8 @@ import numpy as np
 from jaxface.data import folders
 from jaxface.data.labelled import LabelledImages, Listing
 
+__all__ = ["find", "load"]
+
 CREDIT = "The ORL Database of Faces, AT&T Laboratories Cambridge"
 
 

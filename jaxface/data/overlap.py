@@ -16,6 +16,8 @@ import numpy as np
 
 from jaxface.data.labelled import Name
 
+__all__ = ["Known", "identical_rows", "refuse_shared_people", "refuse_shared_rows"]
+
 _LISTED = 5  # people that a message names
 
 

@@ -17,6 +17,8 @@ import numpy as np
 from jaxface.core import checks
 from jaxface.data import paths
 
+__all__ = ["Pairs", "all_pairs", "has_truth", "largest_share", "limited", "load", "load_unlabelled", "sampled_pairs"]
+
 _HEADER = ["a", "b", "same"]
 
 

@@ -1,4 +1,4 @@
-"""Files: natural order of names, nothing outside the data root is opened, nothing half-written is left.
+"""Files: nothing outside the data root is opened, nothing half-written is left.
 
 Messages name a file by `checks.printable`: a name may hold the codes that move a terminal's cursor. Names that are not
 UTF-8 are refused, for neither a report nor a table of results could name them.
@@ -6,20 +6,15 @@ UTF-8 are refused, for neither a report nor a table of results could name them.
 
 import contextlib
 import os
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jaxface.core import checks
 
+__all__ = []
+
 MAX_BYTES = 2**31  # a million vectors of 512 float32; 18 MB of zeros can unpack to 5 GB
 _USUAL_RATIO = 4  # numbers from a network shrink by a tenth or so when they are packed
-
-
-def natural_key(name: str) -> tuple[tuple[int | str, ...], str]:
-    """Sort key in which runs of digits count as numbers: `s2` stands before `s10`."""
-    parts = re.split(r"([0-9]{1,18})", name)  # int() takes no more than 4,300 digits
-    return tuple(int(part) if index % 2 else part for index, part in enumerate(parts)), name
 
 
 def inside(root: Path, name: str, *, source: str) -> Path:
@@ -66,17 +61,6 @@ def existing_file(path: str | Path, what: str) -> Path:
     return _readable(file, what, os.R_OK)
 
 
-def check_utf8(name: str, what: str) -> None:
-    """Refuses a name that UTF-8 cannot write: the system holds it as bytes of another encoding."""
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"{what} must have a name in UTF-8; got {checks.printable(name)}. Rename it; convmv renames the files of "
-            "whole folders."
-        ) from error
-
-
 def check_unpacked(path: Path, needed: int, names: Sequence[str], *, max_bytes: int, otherwise: str = "") -> None:
     """Refuses a file of which `names` unpack to more than `max_bytes`, and to more than four times its size.
 
@@ -120,7 +104,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
 def _checked_name(path: str | Path, what: str) -> Path:
     if not isinstance(path, str | os.PathLike) or isinstance(path, bytes):
         raise ValueError(f"{what} must be named by a path; got {checks.describe(path)}.")
-    check_utf8(os.fspath(path), what)
+    checks.utf8(os.fspath(path), what)
     return Path(path)
 
 

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+__all__ = ["MEAN_FACE", "NEUTRAL", "landmarks", "render"]
+
 LANDMARKS = (
     "left brow",
     "right brow",

@@ -16,6 +16,8 @@ import numpy as np
 
 from jaxface.core import checks
 
+__all__ = ["identity_disjoint", "identity_folds", "image_folds", "k_shot", "rows_in"]
+
 
 def identity_disjoint(
     ids: Any, *, num_people: Sequence[int], rng: np.random.Generator, num_splits: int = 1
@@ -93,7 +95,7 @@ def _check(ids: Any, num_splits: int) -> tuple[np.ndarray, np.ndarray]:
     if (counts == 0).any():
         raise ValueError(
             f"ids must be dense; id {np.flatnonzero(counts == 0)[0]} of 0 to {counts.size - 1} does not occur. "
-            "Make them dense with jaxface.data.groups.dense."
+            "Make them dense with jaxface.core.labels.dense."
         )
     return ids, counts
 

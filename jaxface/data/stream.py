@@ -18,8 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxface.core import checks
-from jaxface.data import groups, images, npz, paths
+from jaxface.core.labels import dense
+from jaxface.data import images, npz, paths
 from jaxface.data.labelled import Listing, Name
+
+__all__ = ["Source", "batches", "from_array", "from_npz", "grain_batches"]
 
 
 class Source(NamedTuple):
@@ -172,7 +175,7 @@ def _ids(labels: Any, num_rows: int) -> tuple[np.ndarray, tuple[Name, ...]]:
     if np.ndim(labels) == 0 or len(labels) != num_rows:
         count = len(labels) if np.ndim(labels) else 1
         raise ValueError(f"labels must name the person of each of the {num_rows} rows; got {count} labels.")
-    known = groups.dense(labels)
+    known = dense(labels)
     ids[known.rows] = known.ids
     return ids, known.names
 

@@ -15,6 +15,8 @@ from jaxface.core import checks
 from jaxface.data import rendering
 from jaxface.data.labelled import LabelledImages
 
+__all__ = ["FaceTracks", "face_tracks", "gaussian_identities", "paired_views", "random_covariance", "rendered_faces"]
+
 
 class GaussianIdentities(NamedTuple):
     """Samples of the Joint Bayes model."""

@@ -20,6 +20,8 @@ from jaxface.core import checks
 from jaxface.ensembles import fusion
 from jaxface.ensembles.posteriors import Rule
 
+__all__ = ["diagnose", "growth"]
+
 
 class Diagnosis(NamedTuple):
     """Squared (Brier) errors of members and committee."""

@@ -23,6 +23,8 @@ from jax.typing import ArrayLike
 from jaxface.linalg import nullspace, spectral
 from jaxface.linalg.scatter import ClassMoments
 
+__all__ = []
+
 
 class Directions(NamedTuple):
     """A basis that whitens S_w / n, and how far it can be trusted."""

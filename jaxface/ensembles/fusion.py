@@ -20,6 +20,8 @@ from jaxface.core import checks, fitinfo, loops
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.linalg import distances
 
+__all__ = ["fit_weights", "max", "median", "min", "predict", "product", "sum", "vote"]
+
 S = TypeVar("S")
 
 

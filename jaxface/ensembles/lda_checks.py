@@ -5,6 +5,8 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks
 
+__all__ = []
+
 # Rounding of float32 coordinates leaves correlations of 1e-4 between axes that differ by 1e6 in variance.
 _CORRELATED = 1e-2
 _LEAST_VARIANCE = 1e-6

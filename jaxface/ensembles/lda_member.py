@@ -14,6 +14,8 @@ from jaxface.ensembles.directions import Directions
 from jaxface.ensembles.members import check_columns, map_members
 from jaxface.linalg import scaling, scatter
 
+__all__ = ["LdaMember", "cosine", "enroll", "fit", "fit_bags", "gaussian"]
+
 
 @params
 class LdaMember:

@@ -11,6 +11,8 @@ from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks, pytree
 
+__all__ = ["choose", "fit_members"]
+
 
 @partial(jax.jit, static_argnames=("fit", "block_size"))
 def fit_members(fit: Callable[..., Any], draws: Any, *data: Any, block_size: int | None = None) -> Any:

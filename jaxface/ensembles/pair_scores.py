@@ -18,6 +18,8 @@ from jaxface.ensembles.lda_member import LdaMember
 from jaxface.ensembles.members import check_columns
 from jaxface.linalg import distances
 
+__all__ = ["cosine", "distance", "same_class", "score_matrix", "score_pairs"]
+
 Score = Callable[[Any, jax.Array, jax.Array], jax.Array]
 
 

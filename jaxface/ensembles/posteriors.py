@@ -16,6 +16,8 @@ from jaxface.core import blocks, checks
 from jaxface.ensembles.members import check_columns, map_members
 from jaxface.linalg import distances, scaling, scatter
 
+__all__ = ["class_centers", "cosine", "fused", "log_posteriors"]
+
 Posterior = Callable[[Any, jax.Array], jax.Array]
 Rule = Callable[[jax.Array], jax.Array]
 

@@ -14,6 +14,8 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks, prng
 
+__all__ = ["class_bags", "class_weights", "feature_subspaces", "image_bags", "parameter_subsets", "row_weights"]
+
 
 def feature_subspaces(
     key: jax.Array,

@@ -15,6 +15,8 @@ from jaxface.ensembles.committee import Diagnosis, Growth
 from jaxface.ensembles.posteriors import Posterior, Rule
 from jaxface.linalg import scaling
 
+__all__ = ["sweep"]
+
 
 class Sweep(NamedTuple):
     """What each setting gives; every field has the leading axis s."""

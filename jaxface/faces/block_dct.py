@@ -9,6 +9,8 @@ import numpy as np
 from jaxface.core import checks
 from jaxface.faces import pixels, separable
 
+__all__ = ["encode"]
+
 
 def dct_matrix(size: int) -> np.ndarray:
     """Orthonormal DCT-II, `[size, size]`: C_uj = sqrt((2 - [u = 0]) / n) cos(pi (2 j + 1) u / (2 n))."""

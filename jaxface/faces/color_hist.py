@@ -15,6 +15,8 @@ import numpy as np
 from jaxface.core import checks
 from jaxface.faces import pixels
 
+__all__ = ["hard_histogram", "rgb_to_luv", "soft_histogram"]
+
 LUV_RANGES = ((0.0, 100.0), (-84.0, 176.0), (-135.0, 108.0))
 
 

@@ -7,6 +7,8 @@ import numpy as np
 from jaxface.core import checks
 from jaxface.faces import pixels, separable
 
+__all__ = ["crop", "flip", "resize", "to_gray"]
+
 RESIZE_METHODS = {
     "area": separable.area_weights,
     "linear": separable.linear_weights,

@@ -17,6 +17,8 @@ from jaxface.core import checks
 from jaxface.faces import pixels, separable
 from jaxface.linalg import scaling
 
+__all__ = ["cell_histograms", "encode"]
+
 
 def cell_histograms(image: jax.Array, *, cell: int, num_bins: int, signed: bool = False) -> jax.Array:
     """Mean gradient magnitude by orientation in each cell, `[rows, columns, num_bins]`.

@@ -22,6 +22,8 @@ import numpy as np
 from jaxface.core import checks
 from jaxface.faces import pixels
 
+__all__ = ["codes", "encode"]
+
 
 def codes(image: jax.Array, *, radius: float, num_points: int = 8) -> jax.Array:
     """LBP codes, int32 `[h - 2b, w - 2b]` with b = ceil(radius), in [0, 2^num_points).

@@ -19,6 +19,8 @@ from jaxface.core import checks
 from jaxface.faces import hog, lbp, pixels, separable
 from jaxface.linalg import distances
 
+__all__ = ["encode"]
+
 
 class LocalDescriptors(NamedTuple):
     """Descriptors of the same places, scale by scale and row by row."""

@@ -11,6 +11,8 @@ from jaxface.core import checks
 from jaxface.faces import pixels
 from jaxface.linalg import scaling
 
+__all__ = ["normalize"]
+
 
 def normalize(image: jax.Array, *, window: int = 5, floor: float = 1e-3) -> jax.Array:
     """(x - m) / sqrt(max(v, floor * mean(v))), with mean m and variance v of the window around each pixel.

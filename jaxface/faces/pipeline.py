@@ -19,6 +19,8 @@ from jaxface.core import blocks, checks
 from jaxface.core.pytree import params, static
 from jaxface.faces import STEPS, pixels
 
+__all__ = ["ImagePipeline", "build", "encode", "encode_batch"]
+
 Step = tuple[str, tuple[tuple[str, Any], ...]]
 
 

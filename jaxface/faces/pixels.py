@@ -11,6 +11,8 @@ import numpy as np
 
 from jaxface.core import checks
 
+__all__ = ["require"]
+
 
 def require(image: Any) -> None:
     """Checks that `image` is float32 or float64, `[h, w]` or `[h, w, 3]`, with at least one pixel."""

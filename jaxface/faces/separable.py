@@ -12,6 +12,8 @@ import numpy as np
 
 from jaxface.core import checks
 
+__all__ = []
+
 
 def apply(left: jax.typing.ArrayLike, image: jax.Array, right: jax.typing.ArrayLike) -> jax.Array:
     """Y = L X R' of `[h, w, ...]` with L `[a, h]` and R `[b, w]`: `[a, b, ...]` in the image's dtype."""

@@ -26,6 +26,8 @@ from jaxface.core.pytree import params
 from jaxface.faces import pixels
 from jaxface.linalg import scaling
 
+__all__ = ["ThinPlateSpline", "bilinear", "fit", "transform", "warp"]
+
 
 @params
 class ThinPlateSpline:

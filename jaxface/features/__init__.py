@@ -16,7 +16,6 @@ bandwidth, spectrum)`, `project` (V x), `transpose` (V'u), `gram_product`, `inve
     bandwidth      median_distance for the kernel, choose_bandwidth for the way back
     dekernelize    (19), (20) and beyond: least squares, conjugate gradients, Gauss-Newton, each with a Validity
     units          a map for vectors in another unit, in which V'V is in range
-    krylov         conjugate gradients and the range of a spectrum
     trig           float32 sines and their inverses as polynomials
 
 Where the printed text differs from this code, the text is wrong: sine or cosine alone do not estimate the Gaussian

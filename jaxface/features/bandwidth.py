@@ -16,6 +16,8 @@ from jaxface.features import forms, maps
 from jaxface.features.forms import Form
 from jaxface.linalg import distances
 
+__all__ = ["choose_bandwidth", "median_distance"]
+
 
 class Init(Protocol):
     """The `init` of a map, such as `fastfood.init`."""

@@ -25,11 +25,13 @@ from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
 from jaxface.core.fitinfo import Status
-from jaxface.features import forms, krylov, maps, units
+from jaxface.features import forms, maps, units
 from jaxface.features.forms import Form
-from jaxface.features.krylov import Solution
 from jaxface.features.maps import FeatureMap
-from jaxface.linalg import distances, psd, scaling
+from jaxface.linalg import distances, krylov, psd, scaling
+from jaxface.linalg.krylov import Solution
+
+__all__ = ["Validity", "gauss_newton", "invert", "invert_matrix", "least_squares", "solver"]
 
 Solver = Callable[[jax.Array, Form], Solution]
 Method = Callable[[FeatureMap], Solver]
@@ -77,15 +79,17 @@ def square(params: FeatureMap) -> Solver:
     return lambda features, form: _closed_form(params.inverse(forms.inverse(form).angles(features).angles))
 
 
-def gauss_newton(params: FeatureMap, *, tol: float | None = None, num_iters: int = 50, inner_iters: int = 30) -> Solver:
+def gauss_newton(
+    params: FeatureMap, *, tol: float | None = None, num_iters: int = 50, num_inner_iters: int = 30
+) -> Solver:
     """`min |form(V x) - features|^2` by damped Gauss-Newton from (20), each step by conjugate gradients.
 
     Ends when a step is below `tol` relative to x (default 64 eps). A step that does not lower the objective is undone
     and the damping raised.
     """
     checks.at_least("num_iters", num_iters, 1)
-    checks.at_least("inner_iters", inner_iters, 1)
-    start = conjugate_gradient(params, tol=1e-3, num_iters=inner_iters)
+    checks.at_least("num_inner_iters", num_inner_iters, 1)
+    start = conjugate_gradient(params, tol=1e-3, num_iters=num_inner_iters)
     _, largest = _spectral_range(params)
 
     def solve(features: jax.Array, form: Form) -> Solution:
@@ -98,7 +102,9 @@ def gauss_newton(params: FeatureMap, *, tol: float | None = None, num_iters: int
 
         def descend(_: Any, x: jax.Array) -> tuple[jax.Array, Any]:
             limit = 64 * _eps(x) if tol is None else tol
-            found = _damped(residual, x, 1e-3 * largest, tol=limit, num_iters=num_iters, inner_iters=inner_iters)
+            found = _damped(
+                residual, x, 1e-3 * largest, tol=limit, num_iters=num_iters, num_inner_iters=num_inner_iters
+            )
             # custom_root wants tangents of whatever the solver reports: only floats have them.
             return found.x, (found.num_iters.astype(x.dtype), found.is_converged.astype(x.dtype))
 
@@ -196,7 +202,7 @@ def _damped(
     *,
     tol: float,
     num_iters: int,
-    inner_iters: int,
+    num_inner_iters: int,
 ) -> Solution:
     """Steps `(J'J + damping I)^-1 J'r`, the damping falling tenfold after a success and rising after a failure."""
 
@@ -215,7 +221,7 @@ def _damped(
         def product(v: jax.Array) -> jax.Array:
             return pull(push(v))[0] + damping * v
 
-        move = krylov.conjugate_gradient(product, pull(at_x)[0], tol=1e-3, num_iters=inner_iters).x
+        move = krylov.conjugate_gradient(product, pull(at_x)[0], tol=1e-3, num_iters=num_inner_iters).x
         after = objective(x - move)
         is_lower = after <= value * (1 + 64 * _eps(x))  # at the minimum a rise is rounding
         is_settled = jnp.linalg.norm(move) <= tol * jnp.linalg.norm(x)

@@ -31,6 +31,8 @@ from jaxface.features.maps import (  # noqa: F401 - the interface of every map
 from jaxface.features.spectra import Spectrum
 from jaxface.linalg import distances, hadamard
 
+__all__ = ["Fastfood", "init"]
+
 
 @params
 class Fastfood:

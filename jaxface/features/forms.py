@@ -21,6 +21,8 @@ from jaxface.core import checks
 from jaxface.core.pytree import params
 from jaxface.features import trig
 
+__all__ = ["Form", "RandomPhase", "complex", "cos_sin", "random_phase", "sin"]
+
 Form = Callable[[jax.Array], jax.Array]
 
 

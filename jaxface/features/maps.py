@@ -16,6 +16,18 @@ from jaxface.core import blocks, checks
 from jaxface.features import forms
 from jaxface.features.forms import Form
 
+__all__ = [
+    "FeatureMap",
+    "dense_matrix",
+    "feature_matrix",
+    "gram_matrix",
+    "gram_product",
+    "inverse",
+    "project",
+    "transform",
+    "transpose",
+]
+
 # Rows in flight: the intermediate results of as many images stay in the cache of a core.
 BLOCK_SIZE = 64
 

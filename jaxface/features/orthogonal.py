@@ -26,6 +26,8 @@ from jaxface.features.maps import (  # noqa: F401 - the interface of every map
 )
 from jaxface.features.spectra import Spectrum
 
+__all__ = ["init"]
+
 
 def init(
     key: jax.Array,

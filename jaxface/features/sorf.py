@@ -30,6 +30,8 @@ from jaxface.features.maps import (  # noqa: F401 - the interface of every map
 from jaxface.features.spectra import Spectrum
 from jaxface.linalg import hadamard
 
+__all__ = ["init"]
+
 
 @params
 class Sorf:

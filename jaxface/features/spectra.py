@@ -14,6 +14,8 @@ import jax.numpy as jnp
 
 from jaxface.core import checks
 
+__all__ = ["laplacian"]
+
 Spectrum = Callable[[jax.Array, int, int, Any], jax.Array]
 
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
+__all__ = []
+
 # sin r = r + r^3 p(r^2) on |r| <= pi/2, to 5e-9.
 _SINE = (-0.166666571, 0.00833301729, -0.000198066152, 2.60005475e-06)
 # arcsin s = s + s^3 p(s^2) on |s| <= 1/2, to 2e-9.

@@ -9,6 +9,8 @@ from jaxface.features import maps
 from jaxface.features.maps import FeatureMap
 from jaxface.linalg import scaling
 
+__all__ = ["in_own_unit"]
+
 
 class Rescaled(NamedTuple):
     """The map `2^power V`."""

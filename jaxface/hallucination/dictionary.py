@@ -20,6 +20,8 @@ from jaxface.sparse import atom_update, ksvd, omp
 from jaxface.sparse.atom_update import Update
 from jaxface.sparse.dictionary import Dictionary, decode
 
+__all__ = ["fit_dw_ksvd", "fit_ksvd"]
+
 
 @params
 class DictionaryHallucinator:
@@ -71,13 +73,13 @@ def fit_dw_ksvd(
     update: Update = atom_update.approximate,
 ) -> tuple[DictionaryHallucinator, FitInfo]:
     """Atoms for faces x `[n, d]` with the visible pixels counted `1 + beta` times; the objective counts them so too."""
-    centred, mean, visible = checked(x, mask)
+    centered, mean, visible = checked(x, mask)
     checks.shapes(beta=(beta, ""))
     checks.between("beta", beta, 0.0, float("inf"), closed_high=False)
     check_visible(visible.shape[0], sparsity)
-    beta = jnp.asarray(beta, centred.dtype)
+    beta = jnp.asarray(beta, centered.dtype)
     weights = jnp.ones_like(mean).at[visible].set(jnp.sqrt(1 + beta))
-    weighted = centred * weights[None, :]
+    weighted = centered * weights[None, :]
     start = ksvd.init(key, weighted, num_atoms=num_atoms)
     found, info = ksvd.fit(weighted, start, sparsity=sparsity, num_iters=num_iters, tol=tol, update=update)
     atoms = found.atoms / weights[:, None]

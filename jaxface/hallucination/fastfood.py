@@ -34,6 +34,8 @@ from jaxface.sparse import atom_update, ksvd, omp
 from jaxface.sparse.atom_update import Update
 from jaxface.sparse.dictionary import Dictionary, SparseCode, decode, shrink
 
+__all__ = ["draw_maps", "effective_beta", "fit_fastfood_dw_ksvd", "fit_fastfood_dw_ksvd_dekernelized", "share_clipped"]
+
 
 @params
 class FastfoodDictionaryHallucinator:
@@ -100,9 +102,9 @@ def draw_maps(key: jax.Array, x: ArrayLike, mask: ArrayLike, *, expansion: int, 
 
     Their bandwidths are the least that keep the share `quantile` of the data in the range of the sine; on the host.
     """
-    centred, mean, visible = checked(x, mask)
+    centered, mean, visible = checked(x, mask)
     checks.typed_key(key)
-    return _draw_maps(key, centred, mean, visible, expansion, quantile)
+    return _draw_maps(key, centered, mean, visible, expansion, quantile)
 
 
 def effective_beta(maps: Maps, beta: ArrayLike) -> jax.Array:
@@ -191,14 +193,14 @@ def _learn(
     tol: float,
     update: Update,
 ) -> _Learnt:
-    centred, mean, visible = checked(x, mask)
+    centered, mean, visible = checked(x, mask)
     checks.typed_key(key)
     checks.positive("beta", beta)
     check_visible(visible.shape[0], sparsity)
-    weight = jnp.sqrt(jnp.asarray(beta, centred.dtype))
-    maps = _draw_maps(key, centred, mean, visible, expansion, quantile)
-    faces = feature_matrix(maps.face, centred, form=forms.sin)
-    seen = feature_matrix(maps.visible, centred[:, visible], form=forms.sin)
+    weight = jnp.sqrt(jnp.asarray(beta, centered.dtype))
+    maps = _draw_maps(key, centered, mean, visible, expansion, quantile)
+    faces = feature_matrix(maps.face, centered, form=forms.sin)
+    seen = feature_matrix(maps.visible, centered[:, visible], form=forms.sin)
     stacked = jnp.concatenate([faces, weight * seen], axis=1)
     start = ksvd.init(prng.stream(key, "atoms"), stacked, num_atoms=num_atoms)
     found, info = ksvd.fit(stacked, start, sparsity=sparsity, num_iters=num_iters, tol=tol, update=update)
@@ -206,10 +208,10 @@ def _learn(
 
 
 def _draw_maps(
-    key: jax.Array, centred: jax.Array, mean: jax.Array, visible: jax.Array, expansion: int, quantile: float
+    key: jax.Array, centered: jax.Array, mean: jax.Array, visible: jax.Array, expansion: int, quantile: float
 ) -> Maps:
     checks.at_least("expansion", expansion, 1)
-    parts = {"face": centred, "visible": centred[:, visible]}
+    parts = {"face": centered, "visible": centered[:, visible]}
     for name, part in parts.items():
         _check_variation(name, part, mean)
     return Maps(**{name: _drawn(prng.stream(key, name), part, expansion, quantile) for name, part in parts.items()})

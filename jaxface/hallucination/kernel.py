@@ -24,6 +24,8 @@ from jaxface.hallucination.reconstruction import Reconstruction, checked, checke
 from jaxface.linalg import distances, gram
 from jaxface.linalg.gram import Kernel
 
+__all__ = ["fit_fastfood_ridge", "fit_kernel_ridge"]
+
 _ROWS = 1024  # faces in flight: wide enough for the products of their features
 
 
@@ -71,25 +73,25 @@ def fit_kernel_ridge(
 ) -> tuple[KernelHallucinator, FitInfo]:
     """The regression of faces x `[n, d]` on the kernel functions of all of them: for thousands of faces, not more."""
     kernel = gram.as_kernel(kernel)
-    centred, mean, visible = checked(x, mask)
+    centered, mean, visible = checked(x, mask)
     checks.shapes(ridge=(ridge, ""))
     checks.positive("ridge", ridge)
-    train = centred[:, visible]
-    coefficients, info = _kernel_ridge(kernel, train, centred, checked_weights(weights, centred), ridge)
+    train = centered[:, visible]
+    coefficients, info = _kernel_ridge(kernel, train, centered, checked_weights(weights, centered), ridge)
     return KernelHallucinator(mean=mean, visible=visible, kernel=kernel, train=train, coefficients=coefficients), info
 
 
 @jax.jit
 def _kernel_ridge(
-    kernel: Kernel, train: jax.Array, centred: jax.Array, weights: jax.Array, ridge: jax.Array | float
+    kernel: Kernel, train: jax.Array, centered: jax.Array, weights: jax.Array, ridge: jax.Array | float
 ) -> tuple[jax.Array, FitInfo]:
     k = kernel(train, train)
     penalty = ridge * jnp.trace(k) / k.shape[0]
     # With weights to the power 1/2 on both sides, a weight of zero is no division.
     root = distances.safe_sqrt(weights)
     weighted = root[:, None] * k * root[None, :]
-    solution, added = penalized_solve(weighted, root[:, None] * centred, penalty)
-    info = report(solution, (train, centred), added)
+    solution, added = penalized_solve(weighted, root[:, None] * centered, penalty)
+    info = report(solution, (train, centered), added)
     # Squares of very small numbers are zero: such a kernel knows nothing of images that differ.
     vanished = (jnp.trace(k) == 0) & (train != 0).any()
     status = jnp.where(vanished, int(Status.RANK_DEFICIENT), info.status)
@@ -107,7 +109,7 @@ def fit_fastfood_ridge(
     weights: ArrayLike | None = None,
 ) -> tuple[FastfoodHallucinator, FitInfo]:
     """The regression of faces x `[n, d]` on `num_features` random frequencies of their visible pixels."""
-    centred, mean, visible = checked(x, mask)
+    centered, mean, visible = checked(x, mask)
     checks.shapes(ridge=(ridge, ""))
     checks.positive("ridge", ridge)
     features = fastfood.init(
@@ -115,15 +117,15 @@ def fit_fastfood_ridge(
         input_dim=visible.shape[0],
         num_features=num_features,
         bandwidth=bandwidth,
-        dtype=centred.dtype,
+        dtype=centered.dtype,
     )
-    coefficients, info = _fastfood_ridge(features, centred, visible, checked_weights(weights, centred), ridge)
+    coefficients, info = _fastfood_ridge(features, centered, visible, checked_weights(weights, centered), ridge)
     return FastfoodHallucinator(mean=mean, visible=visible, features=features, coefficients=coefficients), info
 
 
 @jax.jit
 def _fastfood_ridge(
-    features: Fastfood, centred: jax.Array, visible: jax.Array, weights: jax.Array, ridge: jax.Array | float
+    features: Fastfood, centered: jax.Array, visible: jax.Array, weights: jax.Array, ridge: jax.Array | float
 ) -> tuple[jax.Array, FitInfo]:
     width = 2 * features.num_features
     transform = jax.vmap(partial(fastfood.transform, features, form=forms.cos_sin))
@@ -136,7 +138,7 @@ def _fastfood_ridge(
         weighted = z * jnp.where(valid, counts, 0)[:, None]
         return moments[0] + weighted.T @ z, moments[1] + weighted.T @ faces
 
-    zero = jnp.zeros((width, width), centred.dtype), jnp.zeros((width, centred.shape[1]), centred.dtype)
-    square, cross = blocks.fold_rows(add, zero, (centred, weights), block_size=_ROWS)
-    coefficients, added = penalized_solve(square, cross, jnp.asarray(ridge, centred.dtype))
-    return coefficients, report(coefficients, centred, added)
+    zero = jnp.zeros((width, width), centered.dtype), jnp.zeros((width, centered.shape[1]), centered.dtype)
+    square, cross = blocks.fold_rows(add, zero, (centered, weights), block_size=_ROWS)
+    coefficients, added = penalized_solve(square, cross, jnp.asarray(ridge, centered.dtype))
+    return coefficients, report(coefficients, centered, added)

@@ -22,6 +22,8 @@ from jaxface.core.pytree import params, whole
 from jaxface.hallucination.reconstruction import Reconstruction, checked, checked_weights
 from jaxface.linalg import nullspace, psd, scaling, spectral
 
+__all__ = ["fit_pca", "fit_pca_prior", "fit_ridge"]
+
 
 @params
 class AffineHallucinator:
@@ -38,35 +40,35 @@ class AffineHallucinator:
 
 def fit_pca(x: ArrayLike, mask: ArrayLike, *, num_components: int) -> tuple[AffineHallucinator, FitInfo]:
     """`M' = W W_v^+` for the first `num_components` principal axes W of faces x `[n, d]`; W_v are its visible rows."""
-    centred, mean, visible = _checked(x, mask, num_components)
-    matrix, info = _pca(centred, visible, num_components=num_components)
+    centered, mean, visible = _checked(x, mask, num_components)
+    matrix, info = _pca(centered, visible, num_components=num_components)
     return AffineHallucinator(mean=mean, visible=visible, matrix=matrix), info
 
 
 @partial(jax.jit, static_argnames="num_components")
-def _pca(centred: jax.Array, visible: jax.Array, *, num_components: int) -> tuple[jax.Array, FitInfo]:
-    axes, _, rank = _principal(centred, num_components)
+def _pca(centered: jax.Array, visible: jax.Array, *, num_components: int) -> tuple[jax.Array, FitInfo]:
+    axes, _, rank = _principal(centered, num_components)
     matrix = jnp.linalg.pinv(axes[visible]).T @ axes.T
-    return matrix, report(matrix, centred)._replace(rank=rank)
+    return matrix, report(matrix, centered)._replace(rank=rank)
 
 
 def fit_pca_prior(x: ArrayLike, mask: ArrayLike, *, num_components: int) -> tuple[AffineHallucinator, FitInfo]:
     """`M' = W (W_v'W_v + s L^-1)^-1 W_v'` with variances L of the axes W and s, the mean variance of all others."""
-    centred, mean, visible = _checked(x, mask, num_components)
-    matrix, info = _pca_prior(centred, visible, num_components=num_components)
+    centered, mean, visible = _checked(x, mask, num_components)
+    matrix, info = _pca_prior(centered, visible, num_components=num_components)
     return AffineHallucinator(mean=mean, visible=visible, matrix=matrix), info
 
 
 @partial(jax.jit, static_argnames="num_components")
-def _pca_prior(centred: jax.Array, visible: jax.Array, *, num_components: int) -> tuple[jax.Array, FitInfo]:
-    n, d = centred.shape
-    power = scaling.exponent(centred)
-    centred = scaling.shifted(centred, -power)  # the matrix has no unit
-    axes, variances, rank = _principal(centred, num_components)
-    total = (centred**2).sum() / n
+def _pca_prior(centered: jax.Array, visible: jax.Array, *, num_components: int) -> tuple[jax.Array, FitInfo]:
+    n, d = centered.shape
+    power = scaling.exponent(centered)
+    centered = scaling.shifted(centered, -power)  # the matrix has no unit
+    axes, variances, rank = _principal(centered, num_components)
+    total = (centered**2).sum() / n
     discarded = jnp.maximum(total - variances.sum(), 0) / max(d - num_components, 1)
     # Where nothing was discarded the model is singular; the floor is the rounding of the sum and of the factors.
-    floor = nullspace.default_rtol(centred) * total
+    floor = nullspace.default_rtol(centered) * total
     noise = jnp.maximum(discarded, floor)
     # On y = sqrt(L) z, all of unit variance, no variance is divided by.
     loadings = axes * jnp.sqrt(variances)[None, :]
@@ -74,7 +76,7 @@ def _pca_prior(centred: jax.Array, visible: jax.Array, *, num_components: int) -
     solution, _ = penalized_solve(seen.T @ seen, seen.T, noise)
     matrix = solution.T @ loadings.T
     jitter = scaling.shifted(jnp.where(discarded < floor, floor, 0), 2 * power)
-    return matrix, report(matrix, centred, jitter)._replace(rank=rank)
+    return matrix, report(matrix, centered, jitter)._replace(rank=rank)
 
 
 def fit_ridge(
@@ -84,25 +86,25 @@ def fit_ridge(
 
     `r = ridge tr Y_v'W Y_v / v`, relative to the mean eigenvalue.
     """
-    centred, mean, visible = checked(x, mask)
+    centered, mean, visible = checked(x, mask)
     checks.shapes(ridge=(ridge, ""))
     checks.positive("ridge", ridge)
-    matrix, info = _ridge(centred, visible, checked_weights(weights, centred), ridge)
+    matrix, info = _ridge(centered, visible, checked_weights(weights, centered), ridge)
     return AffineHallucinator(mean=mean, visible=visible, matrix=matrix), info
 
 
 @jax.jit
 def _ridge(
-    centred: jax.Array, visible: jax.Array, weights: jax.Array, ridge: jax.Array | float
+    centered: jax.Array, visible: jax.Array, weights: jax.Array, ridge: jax.Array | float
 ) -> tuple[jax.Array, FitInfo]:
-    power = scaling.exponent(centred)
-    centred = scaling.shifted(centred, -power)  # the matrix has no unit
-    seen = centred[:, visible]
+    power = scaling.exponent(centered)
+    centered = scaling.shifted(centered, -power)  # the matrix has no unit
+    seen = centered[:, visible]
     weighted = seen * weights[:, None]
     gram = weighted.T @ seen
     penalty = ridge * jnp.trace(gram) / gram.shape[0]
-    matrix, added = penalized_solve(gram, weighted.T @ centred, penalty)
-    return matrix, report(matrix, centred, scaling.shifted(added, 2 * power))
+    matrix, added = penalized_solve(gram, weighted.T @ centered, penalty)
+    return matrix, report(matrix, centered, scaling.shifted(added, 2 * power))
 
 
 def report(solution: jax.Array, data: Any, jitter: jax.Array | float = 0.0) -> FitInfo:
@@ -119,18 +121,18 @@ def penalized_solve(a: jax.Array, b: jax.Array, penalty: jax.Array) -> tuple[jax
     return psd.solve(a + added * jnp.eye(a.shape[0], dtype=a.dtype), b), added
 
 
-def _principal(centred: jax.Array, num_components: int) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _principal(centered: jax.Array, num_components: int) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Principal axes `[d, p]` with their variances `[p]`, zero beyond the rank, which stands beside them."""
-    svd = spectral.thin_svd(centred)
-    rank = nullspace.numerical_rank(svd.values, rtol=nullspace.default_rtol(centred))
+    svd = spectral.thin_svd(centered)
+    rank = nullspace.numerical_rank(svd.values, rtol=nullspace.default_rtol(centered))
     keep = jnp.arange(num_components) < rank
     axes = jnp.where(keep[None, :], svd.right[:num_components].T, 0)
-    return axes, jnp.where(keep, svd.values[:num_components] ** 2 / centred.shape[0], 0), rank
+    return axes, jnp.where(keep, svd.values[:num_components] ** 2 / centered.shape[0], 0), rank
 
 
 def _checked(x: ArrayLike, mask: ArrayLike, num_components: int) -> tuple[jax.Array, jax.Array, jax.Array]:
-    centred, mean, visible = checked(x, mask)
-    n, d = centred.shape
+    centered, mean, visible = checked(x, mask)
+    n, d = centered.shape
     checks.at_least("num_components", num_components, 1)
     checks.at_most("num_components", num_components, min(n - 1, d), f"{n} centred faces of {d} pixels")
-    return centred, mean, visible
+    return centered, mean, visible

@@ -27,6 +27,8 @@ from jaxface.hallucination.linear import fit_ridge
 from jaxface.hallucination.reconstruction import Reconstruction, checked
 from jaxface.linalg import scaling
 
+__all__ = ["Weights", "fit_network"]
+
 
 class Optimizer(Protocol):
     """Steps of gradient descent: any `optax.GradientTransformation`."""
@@ -104,15 +106,15 @@ def fit_network(
     known to `jit` by its identity. On the host.
     """
     checks.typed_key(key)
-    centred, mean, visible = checked(x, mask)
-    n = centred.shape[0]
+    centered, mean, visible = checked(x, mask)
+    n = centered.shape[0]
     for name, size in (("width", width), ("num_layers", num_layers), ("num_epochs", num_epochs)):
         checks.at_least(name, size, 1)
     checks.at_least("batch_size", batch_size, 1)
     checks.at_most("batch_size", batch_size, n, "the number of faces")
     checks.positive("floor", floor)
     checks.between("dropout", dropout, 0.0, 1.0, closed_high=False)
-    places, among = _mirrored(mirror, visible, centred.shape[1])
+    places, among = _mirrored(mirror, visible, centered.shape[1])
     mean = (mean + mean[places]) / 2
     start, begun = fit_ridge(x, mask, ridge=ridge)
     faces = jnp.asarray(x, mean.dtype) - mean[None, :]

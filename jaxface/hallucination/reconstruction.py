@@ -21,6 +21,8 @@ from jaxface.core import blocks, checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.linalg import scaling
 
+__all__ = ["Hallucinator", "fit_for_psnr", "reconstruct", "reconstruct_matrix", "with_visible"]
+
 BLOCK_SIZE = 256
 
 

@@ -5,12 +5,12 @@ An image of person i is `x_ij = mean + mu_i + eps_ij` with `mu_i ~ N(0, T_mu)` a
 a pair is the log-likelihood ratio of "one mu" against "two mus". A source model (S_mu, S_eps) is the prior of a target.
 
     model       JointBayes(mean, identity_cov, noise_cov); sample; free parameters for gradient descent
-    stats       collect, merge, recenter, dense_ids, group_by_count: one pass over the images, sums ever after
+    stats       collect, merge, recenter, group_by_count: one pass over the images, sums ever after
     posterior   the E-step (3), (18): full, or the paper's approximate one with means only
     em          the M-step (5), init from moments, fit
     transfer    fit_path over the weight w = lambda / (1 + lambda), choose_weight, leave-one-person-out
     objectives  log-likelihood, what (5) ascends, and (6), (11), (19) of the paper
-    llr         the score: llr by Cholesky (differentiable in the parameters), quadratic_form (13), low_rank,
+    scores      the score: llr by Cholesky (differentiable in the parameters), quadratic_form (13), low_rank,
                 diagonalize, llr_matrix, sets against sets
 
 Where the printed text differs from this code, the text is wrong: the signs of (2), the direction of the divergence in
@@ -20,7 +20,9 @@ with few images a person the approximate one drives T_mu to zero without any adv
 
 from jaxface.joint_bayes import objectives, posterior
 from jaxface.joint_bayes.em import fit, init
-from jaxface.joint_bayes.llr import (
+from jaxface.joint_bayes.model import JointBayes, constrained, free, sample
+from jaxface.joint_bayes.objectives import log_likelihood, penalized_objective
+from jaxface.joint_bayes.scores import (
     ScoringBasis,
     choose_rank,
     diagonalize,
@@ -34,9 +36,7 @@ from jaxface.joint_bayes.llr import (
     set_llr_matrix,
     truncation_bounds,
 )
-from jaxface.joint_bayes.model import JointBayes, constrained, free, sample
-from jaxface.joint_bayes.objectives import log_likelihood, penalized_objective
-from jaxface.joint_bayes.stats import Stats, collect, dense_ids, group_by_count, merge, recenter
+from jaxface.joint_bayes.stats import Stats, collect, group_by_count, merge, recenter
 from jaxface.joint_bayes.transfer import choose_weight, fit_path, leave_one_out
 
 E_STEPS = {"full": posterior.full, "approximate": posterior.approximate}
@@ -50,7 +50,6 @@ __all__ = [
     "choose_weight",
     "collect",
     "constrained",
-    "dense_ids",
     "diagonalize",
     "fit",
     "fit_path",

@@ -22,6 +22,8 @@ from jaxface.joint_bayes.posterior import EStep, Moments
 from jaxface.joint_bayes.stats import Rows, Stats, about, by_person, numbers_of_images, recenter, rows_of
 from jaxface.linalg import psd, spectral
 
+__all__ = ["fit", "fit_rows", "init"]
+
 
 class Floored(NamedTuple):
     """A covariance and the ridge that it needed."""

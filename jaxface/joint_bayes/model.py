@@ -11,6 +11,8 @@ from jaxface.core import checks
 from jaxface.core.pytree import params
 from jaxface.linalg import psd, spectral
 
+__all__ = ["FreeJointBayes", "JointBayes", "constrained", "free", "sample"]
+
 
 @params
 class JointBayes:
@@ -65,20 +67,20 @@ def constrained(parameters: FreeJointBayes) -> JointBayes:
     )
 
 
-def sample(key: jax.Array, model: JointBayes, *, num_identities: int, num_images: int) -> tuple[jax.Array, jax.Array]:
-    """Images `[num_identities, num_images, d]` of new people and the people's means `[num_identities, d]`.
+def sample(key: jax.Array, model: JointBayes, *, num_people: int, num_images: int) -> tuple[jax.Array, jax.Array]:
+    """Images `[num_people, num_images, d]` of new people and the people's means `[num_people, d]`.
 
     Gradients are stopped.
     """
     model = jax.lax.stop_gradient(model)
     checks.typed_key(key)
-    checks.at_least("num_identities", num_identities, 1)
+    checks.at_least("num_people", num_people, 1)
     checks.at_least("num_images", num_images, 1)
     d, dtype = model.mean.shape[0], model.mean.dtype
     identity_key, noise_key = jax.random.split(key)
     values, vectors = spectral.eigh(model.identity_cov)
     root = vectors * jnp.sqrt(jnp.maximum(values, 0))[None, :]
-    mu = jax.random.normal(identity_key, (num_identities, d), dtype) @ root.T
-    eps = jax.random.normal(noise_key, (num_identities, num_images, d), dtype) @ psd.cholesky(model.noise_cov).T
+    mu = jax.random.normal(identity_key, (num_people, d), dtype) @ root.T
+    eps = jax.random.normal(noise_key, (num_people, num_images, d), dtype) @ psd.cholesky(model.noise_cov).T
     identities = model.mean[None, :] + mu
     return identities[:, None, :] + eps, identities

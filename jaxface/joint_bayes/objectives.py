@@ -12,6 +12,8 @@ from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.stats import Rows, Stats, about, rows_of
 from jaxface.linalg import psd
 
+__all__ = ["log_likelihood", "penalized_objective"]
+
 
 def log_likelihood(model: JointBayes, stats: Stats) -> jax.Array:
     """`sum_i log p(x_i1 ... x_im | model)` in nats.

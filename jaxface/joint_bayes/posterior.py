@@ -20,6 +20,8 @@ from jaxface.joint_bayes.stats import Rows, about, numbers_of_images
 from jaxface.linalg import products, psd, spectral
 from jaxface.linalg.spectral import PairBasis
 
+__all__ = ["EStep", "approximate", "full"]
+
 
 class Moments(NamedTuple):
     """Posterior second moments, summed."""

@@ -7,7 +7,7 @@ depend on the number of people either, once there are more of them than dimensio
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,8 @@ from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
 from jaxface.linalg import scatter
+
+__all__ = ["Rows", "Stats", "collect", "group_by_count", "merge", "recenter"]
 
 _BLOCK_SIZE = 4096  # rows that `collect` takes at a time
 
@@ -46,13 +48,7 @@ class Rows(NamedTuple):
     mean: jax.Array  # [d]
 
 
-def dense_ids(labels: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Any labels `[n]` as ids int32 in [0, c) and the sorted names `[c]`; on the host."""
-    names, ids = np.unique(np.asarray(labels), return_inverse=True)
-    return ids.astype(np.int32), names
-
-
-def collect(x: ArrayLike, ids: ArrayLike, *, num_identities: int, shift: ArrayLike) -> Stats:
+def collect(x: ArrayLike, ids: ArrayLike, *, num_people: int, shift: ArrayLike) -> Stats:
     """Statistics of x `[n, d]` with dense ids `[n]`, -1 for rows to leave out, about `shift` `[d]`.
 
     One GEMM and one segment sum, in blocks of rows where x lies on one device: a centred copy of all of x would cost
@@ -61,33 +57,33 @@ def collect(x: ArrayLike, ids: ArrayLike, *, num_identities: int, shift: ArrayLi
     checks.shapes(x=(x, "n d"), ids=(ids, "n"), shift=(shift, "d"))
     checks.floating(x=x, shift=shift)
     checks.finite(x=x, shift=shift)
-    checks.at_least("num_identities", num_identities, 1)
-    ids = checks.dense_labels("ids", ids, num_identities, padding=True)
+    checks.at_least("num_people", num_people, 1)
+    ids = checks.dense_labels("ids", ids, num_people, padding=True)
     x = jnp.asarray(x)
     # Sharded rows must stay where they are, and inside a transformation nobody knows where that is.
     whole = not checks.is_concrete(x) or len(x.sharding.device_set) > 1
     block_size = max(1, len(x)) if whole else _BLOCK_SIZE
-    return _collect(x, jnp.asarray(ids), jnp.asarray(shift), num_identities=num_identities, block_size=block_size)
+    return _collect(x, jnp.asarray(ids), jnp.asarray(shift), num_people=num_people, block_size=block_size)
 
 
-@partial(jax.jit, static_argnames=("num_identities", "block_size"))
-def _collect(x: jax.Array, ids: jax.Array, shift: jax.Array, *, num_identities: int, block_size: int) -> Stats:
+@partial(jax.jit, static_argnames=("num_people", "block_size"))
+def _collect(x: jax.Array, ids: jax.Array, shift: jax.Array, *, num_people: int, block_size: int) -> Stats:
     def add(stats: Stats, rows: tuple[jax.Array, jax.Array], valid: jax.Array) -> Stats:
         kept = valid & (rows[1] >= 0)
-        centred = jnp.where(kept[:, None], rows[0] - shift[None, :], 0)
+        centered = jnp.where(kept[:, None], rows[0] - shift[None, :], 0)
         # Out-of-range ids are dropped, so padding needs a place beyond the last person only.
-        place = jnp.where(kept, rows[1], num_identities)
+        place = jnp.where(kept, rows[1], num_people)
         return Stats(
             count=stats.count.at[place].add(kept.astype(stats.count.dtype), mode="drop"),
-            sum=stats.sum.at[place].add(centred, mode="drop"),
-            second_moment=stats.second_moment + scatter.matrix(centred),
+            sum=stats.sum.at[place].add(centered, mode="drop"),
+            second_moment=stats.second_moment + scatter.matrix(centered),
             shift=stats.shift,
         )
 
     d, dtype = x.shape[1], jnp.result_type(x, shift)
     zero = Stats(
-        count=jnp.zeros(num_identities, dtype),
-        sum=jnp.zeros((num_identities, d), dtype),
+        count=jnp.zeros(num_people, dtype),
+        sum=jnp.zeros((num_people, d), dtype),
         second_moment=jnp.zeros((d, d), dtype),
         shift=shift.astype(dtype),
     )

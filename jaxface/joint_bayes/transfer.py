@@ -15,6 +15,8 @@ from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.posterior import EStep
 from jaxface.joint_bayes.stats import Stats, collect, recenter, rows_of
 
+__all__ = ["choose_weight", "fit_path", "leave_one_out"]
+
 Criterion = Callable[[JointBayes, Any], jax.Array]  # larger is better
 
 
@@ -66,7 +68,7 @@ def choose_weight(path: JointBayes, held_out: Any, *, criterion: Criterion = obj
 
 
 def leave_one_out(
-    x: jax.Array, ids: jax.Array, prior: JointBayes, weights: jax.Array, *, num_identities: int, num_iters: int
+    x: jax.Array, ids: jax.Array, prior: JointBayes, weights: jax.Array, *, num_people: int, num_iters: int
 ) -> tuple[jax.Array, FitInfo]:
     """Held-out log-likelihood `[p]` along `weights`, each person left out once: for fewer people than can be split.
 
@@ -80,8 +82,8 @@ def leave_one_out(
     )  # fmt: skip
     checks.floating(x=x)
     checks.finite(x=x)
-    checks.at_least("num_identities", num_identities, 2, "one person must remain")
-    ids = checks.dense_labels("ids", ids, num_identities, padding=True)
+    checks.at_least("num_people", num_people, 2, "one person must remain")
+    ids = checks.dense_labels("ids", ids, num_people, padding=True)
     checks.between("weights", weights, 0.0, 1.0)
     if checks.is_concrete(ids) and (present := len(np.unique(np.asarray(ids)[np.asarray(ids) >= 0]))) < 2:
         raise ValueError(f"ids must name at least two people; got {present}. One must remain when another is left out.")
@@ -89,11 +91,11 @@ def leave_one_out(
     center = x.mean(axis=0)
 
     def without(person: jax.Array) -> tuple[jax.Array, FitInfo]:
-        train = recenter(collect(x, jnp.where(ids == person, -1, ids), num_identities=num_identities, shift=center))
-        test = collect(x, jnp.where(ids == person, ids, -1), num_identities=num_identities, shift=train.shift)
+        train = recenter(collect(x, jnp.where(ids == person, -1, ids), num_people=num_people, shift=center))
+        test = collect(x, jnp.where(ids == person, ids, -1), num_people=num_people, shift=train.shift)
         start = JointBayes(mean=train.shift, identity_cov=prior.identity_cov, noise_cov=prior.noise_cov)
         path, info = fit_path(train, start, prior, weights, num_iters=num_iters)
         return jax.vmap(objectives.log_likelihood, in_axes=(0, None))(path, test), info
 
-    values, info = jax.lax.map(without, jnp.arange(num_identities, dtype=ids.dtype))
+    values, info = jax.lax.map(without, jnp.arange(num_people, dtype=ids.dtype))
     return values.sum(axis=0), info

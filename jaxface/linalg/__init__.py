@@ -1,6 +1,8 @@
 """Linear algebra for symmetric problems, null spaces and kernels; everything follows the dtype of its input.
 
     psd         symmetrise, relative ridge, Cholesky solves, log-determinants
+    small_cholesky  inverse factors of many small matrices at once
+    krylov      conjugate gradients and the range of a spectrum
     spectral    eigh and thin SVD with fixed order and signs; simultaneous diagonalisation of a pair
     nullspace   null spaces from thin factors, numerical rank, projectors with a right derivative
     scatter     within, between and total scatter: as thin factors and as matrices

@@ -8,6 +8,18 @@ from jax.typing import ArrayLike
 from jaxface.core import checks
 from jaxface.linalg import scaling
 
+__all__ = [
+    "cosine",
+    "cosine_matrix",
+    "distance",
+    "first_min",
+    "norm",
+    "normalize",
+    "ordinary_squared_distances",
+    "safe_sqrt",
+    "squared_distance_matrix",
+]
+
 
 def as_floating(x: ArrayLike) -> jax.Array:
     """Integers as floating point numbers: bytes of an image would wrap around when they are squared or summed.

@@ -14,6 +14,8 @@ from jaxface.core import checks
 from jaxface.core.pytree import params, static
 from jaxface.linalg import distances, scaling
 
+__all__ = ["Gaussian", "Kernel", "as_kernel", "center", "cosine", "custom", "gaussian", "linear", "polynomial"]
+
 Kernel = Callable[[jax.Array, jax.Array], jax.Array]
 
 

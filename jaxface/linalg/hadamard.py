@@ -10,6 +10,8 @@ import numpy as np
 
 from jaxface.core import checks
 
+__all__ = ["next_power_of_two", "transform"]
+
 _LARGEST_FACTOR_BITS = 6
 
 

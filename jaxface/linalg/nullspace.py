@@ -15,6 +15,8 @@ import jax.numpy as jnp
 from jaxface.core import checks
 from jaxface.linalg import spectral
 
+__all__ = ["default_rtol", "numerical_rank", "project_out", "qr_complement", "range_basis", "svd_complement"]
+
 
 class Complement(NamedTuple):
     """Orthonormal basis of a subspace; trailing columns are zero when the rank is below the width."""

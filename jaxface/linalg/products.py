@@ -7,6 +7,8 @@ in float64 above all. `turned(A) @ B` does not.
 import jax
 import jax.numpy as jnp
 
+__all__ = ["inner_products", "turned"]
+
 _STRIPES = 4  # of a large matrix of inner products
 
 

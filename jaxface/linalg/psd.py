@@ -13,6 +13,8 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 
 from jaxface.core import checks
 
+__all__ = ["add_ridge", "check_covariance", "cholesky", "is_definite", "log_density", "log_det", "solve", "symmetrize"]
+
 
 def symmetrize(a: jax.Array) -> jax.Array:
     """`(A + A') / 2` over the last two axes."""

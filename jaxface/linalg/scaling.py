@@ -7,6 +7,8 @@ unit, it runs in a unit of its own: a power of two changes no digit, and numbers
 import jax
 import jax.numpy as jnp
 
+__all__ = ["ORDINARY", "exponent", "row_exponents", "shifted", "squarable_exponent"]
+
 ORDINARY = 16  # numbers from 2^-16 to 2^16 have squares and fourth powers far from the ends of float32
 SQUARABLE = 48  # of numbers from 2^-48 to 2^48 sums of squares are
 

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 
 from jaxface.linalg import distances, products
 
+__all__ = ["ClassMoments", "between_factor", "class_moments", "matrix", "total_factor", "within_factor"]
+
 
 class ClassMoments(NamedTuple):
     """First moments of every class; an empty class has count 0 and mean 0."""

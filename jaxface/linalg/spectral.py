@@ -13,6 +13,8 @@ from jax.scipy.linalg import solve_triangular
 from jaxface.core import checks
 from jaxface.linalg import psd
 
+__all__ = ["PairBasis", "diagonalize_pair", "eigh", "fix_signs", "thin_svd"]
+
 
 class ThinSVD(NamedTuple):
     """`X = left diag(values) right`, r = min(n, d), values descending."""

@@ -12,8 +12,10 @@ from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params
 from jaxface.linalg import scaling
-from jaxface.losses.minimize import minimize
+from jaxface.losses.minimization import minimize
 from jaxface.losses.scores import array_of, labelled, pairwise_logistic
+
+__all__ = ["Affine", "calibrate", "fit", "identity", "probability"]
 
 
 @params

@@ -9,6 +9,8 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks
 
+__all__ = ["cllr", "pairwise_logistic"]
+
 
 def pairwise_logistic(scores: ArrayLike, is_same: ArrayLike, *, prior: jax.Array | float) -> jax.Array:
     """Cross-entropy in nats at a stated prior of "same person", of scores and labels `[p]`.

@@ -17,6 +17,8 @@ from jaxface.metrics.hull import concave_hull
 from jaxface.metrics.inputs import Array
 from jaxface.metrics.verification import Roc
 
+__all__ = ["calibration_loss", "cllr", "min_cllr", "pav", "pav_llr", "reliability"]
+
 
 class Reliability(NamedTuple):
     """Predicted against observed frequency in equal bins of probability; NaN where a bin is empty."""

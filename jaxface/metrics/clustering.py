@@ -20,6 +20,8 @@ from jaxface.core import checks
 from jaxface.metrics import inputs
 from jaxface.metrics.inputs import Index
 
+__all__ = ["adjusted_rand", "cluster_accuracy", "pair_purity", "purity"]
+
 
 class Contingency(NamedTuple):
     """The non-zero counts n_ck, one entry each: many singletons would not fit a dense table."""

@@ -8,6 +8,8 @@ import numpy as np
 
 from jaxface.metrics.inputs import Array, Index
 
+__all__ = []
+
 
 def concave_hull(x: Array, y: Array) -> Index:
     """Indices `[k]` of the vertices of the upper concave hull of a curve `[n]` that never falls in x or y.

@@ -17,6 +17,8 @@ from jaxface.core import checks
 from jaxface.metrics import inputs
 from jaxface.metrics.inputs import Array, Index
 
+__all__ = ["cmc", "identification_rate", "nearest_neighbor_error", "nearest_neighbor_hits", "open_set"]
+
 
 class OpenSet(NamedTuple):
     """Operating points of open-set identification, from 'accept nobody' on."""

@@ -7,6 +7,8 @@ import numpy.typing as npt
 
 from jaxface.core import checks
 
+__all__ = []
+
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.intp]
@@ -31,7 +33,7 @@ def identities(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
         return array
     raise ValueError(
         f"{name} must be all integers or all strings; got {found}. "
-        "Make them dense with jaxface.data.groups.dense, which leaves out rows without a label."
+        "Make them dense with jaxface.core.labels.dense, which leaves out rows without a label."
     )
 
 

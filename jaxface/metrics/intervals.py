@@ -67,7 +67,7 @@ class SubjectIntervals(NamedTuple):
     verification_rate: Interval  # [f]
     band_far: Array  # [k]
     band_vr: Interval  # [k], pointwise
-    num_subjects: int
+    num_people: int
     num_undefined: int  # resamples left out: they drew no genuine or no impostor pair
 
 
@@ -103,17 +103,17 @@ def subject_bootstrap(
     """
     values, same = inputs.labelled(scores, is_same)
     checks.shapes(scores=(values, "p"), subject_a=(subject_a, "p"), subject_b=(subject_b, "p"))
-    first, second, num_subjects = inputs.shared_ids(subject_a, subject_b, names=("subject_a", "subject_b"))
+    first, second, num_people = inputs.shared_ids(subject_a, subject_b, names=("subject_a", "subject_b"))
     _subjects_agree(same, first, second)
-    _sampling(num_subjects, num_resamples, level)
+    _sampling(num_people, num_resamples, level)
     far, band_far = _rates_of("far", far), _rates_of("band_far", band_far)
     targets, column = np.unique(np.concatenate([far, band_far]), return_inverse=True)
 
     ranked = resampling.rank(values, same, first, second, _features(values, same, threshold))
-    estimate = _statistics(resampling.weigh(ranked, np.ones((1, num_subjects))), targets)
-    draws = _draws(ranked, num_subjects, num_resamples, rng, targets)
+    estimate = _statistics(resampling.weigh(ranked, np.ones((1, num_people))), targets)
+    draws = _draws(ranked, num_people, num_resamples, rng, targets)
     eer, auc, cllr, accuracy, rates = (
-        _percentiles(whole[0], drawn, level, num_subjects) for whole, drawn in zip(estimate, draws, strict=True)
+        _percentiles(whole[0], drawn, level, num_people) for whole, drawn in zip(estimate, draws, strict=True)
     )
     return SubjectIntervals(
         eer=eer,
@@ -124,7 +124,7 @@ def subject_bootstrap(
         verification_rate=_columns(rates, column[: far.size]),
         band_far=band_far,
         band_vr=_columns(rates, column[far.size :]),
-        num_subjects=num_subjects,
+        num_people=num_people,
         num_undefined=num_resamples - draws.eer.size,
     )
 
@@ -163,21 +163,21 @@ def wilson(successes: int, trials: int, *, level: float = 0.95) -> Interval:
     checks.at_most("successes", successes, trials, "the number of trials")
     _level(level)
     z = statistics.NormalDist().inv_cdf((1.0 + level) / 2.0)
-    centre = (successes + z * z / 2.0) / (trials + z * z)
+    center = (successes + z * z / 2.0) / (trials + z * z)
     half = z / (trials + z * z) * math.sqrt(successes * (trials - successes) / trials + z * z / 4.0)
-    low = 0.0 if successes == 0 else centre - half
-    high = 1.0 if successes == trials else centre + half
+    low = 0.0 if successes == 0 else center - half
+    high = 1.0 if successes == trials else center + half
     return Interval(successes / trials, low, high)
 
 
 def _draws(
-    ranked: resampling.Ranked, num_subjects: int, num_resamples: int, rng: np.random.Generator, targets: Array
+    ranked: resampling.Ranked, num_people: int, num_resamples: int, rng: np.random.Generator, targets: Array
 ) -> _Draws:
     """The statistics of all resamples, block by block."""
     blocks = [
         _statistics(resampling.weigh(ranked, multiplicity), targets)
         for multiplicity in resampling.multiplicities(
-            num_subjects, num_resamples, rng, block_size=resampling.affordable_block(ranked)
+            num_people, num_resamples, rng, block_size=resampling.affordable_block(ranked)
         )
     ]
     draws = _Draws(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
@@ -228,7 +228,7 @@ def _rates(far: Array, vr: Array, targets: Array) -> Array:
     return np.take_along_axis(vr, within - 1, axis=1)
 
 
-def _percentiles(estimate: Array | float, draws: Array, level: float, num_subjects: int) -> Interval:
+def _percentiles(estimate: Array | float, draws: Array, level: float, num_people: int) -> Interval:
     """The order statistics of draws `[r, ...]` that leave (1 - level) / 2 outside on either side; no interpolation.
 
     NaN where they are one number, and everywhere below five subjects.
@@ -239,8 +239,8 @@ def _percentiles(estimate: Array | float, draws: Array, level: float, num_subjec
     place = min(int(outside), (len(draws) - 1) // 2)
     low, high = ordered[place], ordered[len(draws) - 1 - place]
     absent = np.isclose(low, high, rtol=1e-12, atol=0.0)
-    if absent.any() or num_subjects < ranges.FEWEST:
-        absent = absent | (num_subjects < ranges.FEWEST)
+    if absent.any() or num_people < ranges.FEWEST:
+        absent = absent | (num_people < ranges.FEWEST)
         low, high = np.where(absent, np.nan, low)[()], np.where(absent, np.nan, high)[()]
     return Interval(estimate, low, high)
 
@@ -266,8 +266,8 @@ def _subjects_agree(is_same: Mask, first: Index, second: Index) -> None:
         )
 
 
-def _sampling(num_subjects: int, num_resamples: int, level: float) -> None:
-    checks.at_least("the number of subjects", num_subjects, 2, "one subject cannot be resampled")
+def _sampling(num_people: int, num_resamples: int, level: float) -> None:
+    checks.at_least("the number of subjects", num_people, 2, "one subject cannot be resampled")
     checks.at_least("num_resamples", num_resamples, 1)
     _level(level)
 

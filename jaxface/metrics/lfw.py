@@ -9,6 +9,8 @@ from jaxface.core import checks
 from jaxface.metrics import inputs, verification
 from jaxface.metrics.inputs import Array
 
+__all__ = ["best_threshold", "lfw_accuracy"]
+
 
 class LfwAccuracy(NamedTuple):
     """Mean accuracy +- standard error over the folds, and what they are made of."""

@@ -10,6 +10,8 @@ from jaxface.metrics import inputs, ranges
 from jaxface.metrics.inputs import Array
 from jaxface.metrics.ranges import Interval, Range
 
+__all__ = ["paired_interval", "split_interval"]
+
 
 def paired_interval(
     first: npt.ArrayLike, second: npt.ArrayLike, *, test_to_train: float, within: Range, level: float = 0.95

@@ -21,6 +21,8 @@ import numpy as np
 from jaxface.core import checks
 from jaxface.metrics.inputs import Array
 
+__all__ = ["FEWEST"]
+
 
 class Interval(NamedTuple):
     """An estimate between its limits; arrays where the statistic is one. Limits are NaN where there is no interval."""
@@ -71,8 +73,8 @@ def bounded(mean: float, reach: float, within: Range) -> tuple[float, float]:
     if spread <= 0.0:
         return _ABSENT
     k = (reach / width) ** 2 / spread
-    centre, half = (share + k / 2.0) / (1.0 + k), math.sqrt(k * spread + k * k / 4.0) / (1.0 + k)
-    return low + width * max(centre - half, 0.0), low + width * min(centre + half, 1.0)
+    center, half = (share + k / 2.0) / (1.0 + k), math.sqrt(k * spread + k * k / 4.0) / (1.0 + k)
+    return low + width * max(center - half, 0.0), low + width * min(center + half, 1.0)
 
 
 def above(mean: float, reach: float, low: float) -> tuple[float, float]:

@@ -14,6 +14,8 @@ from jaxface.core import checks
 from jaxface.metrics import inputs
 from jaxface.metrics.inputs import Array
 
+__all__ = ["cosine_distance", "cosine_distance_matrix", "psnr", "ssim"]
+
 _RADIUS, _SIGMA = 5, 1.5  # an 11 x 11 window
 _K1, _K2 = 0.01, 0.03
 

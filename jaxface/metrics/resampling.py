@@ -20,6 +20,8 @@ import numpy as np
 
 from jaxface.metrics.inputs import Array, Index, Mask
 
+__all__ = []
+
 _MOST_COLUMNS = 32  # resamples in flight: the products of a tile stay in cache
 _TILE_ELEMENTS = 1 << 19  # floats of a temporary array, 4 MB
 
@@ -91,13 +93,13 @@ def _tally(group: Index, first: Index, second: Index | None, features: Array) ->
 
 
 def multiplicities(
-    num_subjects: int, num_resamples: int, rng: np.random.Generator, *, block_size: int = _MOST_COLUMNS
+    num_people: int, num_resamples: int, rng: np.random.Generator, *, block_size: int = _MOST_COLUMNS
 ) -> Iterator[Array]:
     """Blocks `[r, s]` of subject multiplicities; the draws do not depend on the block size."""
-    uniform = np.full(num_subjects, 1.0 / num_subjects)
+    uniform = np.full(num_people, 1.0 / num_people)
     for start in range(0, num_resamples, block_size):
         size = min(block_size, num_resamples - start)
-        yield rng.multinomial(num_subjects, uniform, size=size).astype(np.float64)
+        yield rng.multinomial(num_people, uniform, size=size).astype(np.float64)
 
 
 def affordable_block(ranked: Ranked) -> int:

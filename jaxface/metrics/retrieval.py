@@ -14,6 +14,8 @@ from jaxface.core import checks
 from jaxface.metrics import inputs
 from jaxface.metrics.inputs import Array, Index, Mask
 
+__all__ = ["average_precision", "hits_at_k", "mean_average_precision", "ranked_retrieval_at_k", "retrieval_at_k"]
+
 
 class Retrieved(NamedTuple):
     """Means over the queries for K = 1, 2, ..., k."""

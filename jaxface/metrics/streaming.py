@@ -19,6 +19,8 @@ from jaxface.metrics import inputs
 from jaxface.metrics.inputs import Array
 from jaxface.metrics.verification import Roc
 
+__all__ = ["Bounds", "count", "eer_bounds", "roc", "verification_rate_bounds"]
+
 Counts = npt.NDArray[np.int64]
 
 

@@ -18,6 +18,20 @@ from jaxface.metrics import inputs
 from jaxface.metrics.hull import concave_hull
 from jaxface.metrics.inputs import Array
 
+__all__ = [
+    "Roc",
+    "actual_dcf",
+    "auc",
+    "bayes_threshold",
+    "det",
+    "eer",
+    "eer_rocch",
+    "min_dcf",
+    "roc",
+    "threshold_at_far",
+    "verification_rate",
+]
+
 
 class Roc(NamedTuple):
     """Operating points from 'accept nobody' to 'accept everybody'; between points the curve is a straight line."""
@@ -135,13 +149,13 @@ def dcf(curve: Roc, threshold: float, *, prior: float, cost_miss: float, cost_fa
     that of a genuine pair.
     """
     far, vr = rates_at(curve, threshold)
-    miss, accept = _normalised_costs(prior, cost_miss, cost_false_accept)
+    miss, accept = _normalized_costs(prior, cost_miss, cost_false_accept)
     return miss * (1.0 - vr) + accept * far
 
 
 def min_dcf(curve: Roc, *, prior: float, cost_miss: float, cost_false_accept: float) -> float:
     """The smallest normalised detection cost over all thresholds, at most 1; see `dcf`."""
-    miss, accept = _normalised_costs(prior, cost_miss, cost_false_accept)
+    miss, accept = _normalized_costs(prior, cost_miss, cost_false_accept)
     return float(np.min(miss * (1.0 - curve.vr) + accept * curve.far))
 
 
@@ -156,11 +170,11 @@ def actual_dcf(curve: Roc, *, prior: float, cost_miss: float, cost_false_accept:
 
 def bayes_threshold(*, prior: float, cost_miss: float, cost_false_accept: float) -> float:
     """The log-likelihood ratio (nats) above which accepting costs less: log of cost odds against prior odds."""
-    miss, accept = _normalised_costs(prior, cost_miss, cost_false_accept)
+    miss, accept = _normalized_costs(prior, cost_miss, cost_false_accept)
     return math.log(accept / miss)
 
 
-def _normalised_costs(prior: float, cost_miss: float, cost_false_accept: float) -> tuple[float, float]:
+def _normalized_costs(prior: float, cost_miss: float, cost_false_accept: float) -> tuple[float, float]:
     """Expected costs of refusing everybody and of accepting everybody, divided by the smaller of the two."""
     checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
     checks.positive("cost_miss", cost_miss)

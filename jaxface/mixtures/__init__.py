@@ -5,7 +5,6 @@ Two kinds of descriptors of the same places, x and y, share a latent z in each c
 an image, becomes one vector: what its pairs say about z, and where they would move what x and y have for themselves.
 
     views       Woodbury forms of views that share z; log_density, responsibilities (13), with a view missing too
-    cholesky    inverse factors of many small matrices
     stats       the E-step (13)-(20): e_step, merge, stepwise, log_likelihood (12)
     em          the M-step (30)-(36): joint or sequential regression, fit
     pairs       llr, llr_matrix: do an x and a y belong together?

@@ -22,11 +22,13 @@ from jaxface.core import checks, fitinfo, loops
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.linalg import scaling, spectral
 from jaxface.linalg.psd import symmetrize
+from jaxface.linalg.small_cholesky import inverse, inverse_factor
 from jaxface.mixtures import stats
-from jaxface.mixtures.cholesky import inverse, inverse_factor
 from jaxface.mixtures.pcca import PCCAMixture
 from jaxface.mixtures.stats import Moments, Rows, ViewMoments, safe
 from jaxface.mixtures.views import Mixture, View, diagonal, in_units, is_full, typical_variance, varies
+
+__all__ = ["fit", "joint", "m_step", "sequential"]
 
 M = TypeVar("M", bound=Mixture)
 # From the old views and the moments to views with new means and loadings; the noise is left as it is.

@@ -23,10 +23,21 @@ from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
 from jaxface.linalg import scaling
+from jaxface.linalg.small_cholesky import inverse
 from jaxface.mixtures import em, normalize, stats
-from jaxface.mixtures.cholesky import inverse
 from jaxface.mixtures.normalize import Blocks
 from jaxface.mixtures.views import Mixture, View, checked, is_full, noise_powers
+
+__all__ = [
+    "closed_form",
+    "encode_batch",
+    "fisher_vector",
+    "gradient_vector",
+    "latent_vector",
+    "super_vector",
+    "whiten",
+    "whitened",
+]
 
 
 class Scores(NamedTuple):

@@ -17,6 +17,8 @@ from jaxface.mixtures import em, initialize, stats
 from jaxface.mixtures.validity import check_weights
 from jaxface.mixtures.views import View, typical_variance
 
+__all__ = ["GMM", "fit", "init"]
+
 
 @params
 class GMM:

@@ -16,6 +16,8 @@ from jaxface.core import checks
 from jaxface.mixtures.pcca import PCCAMixture, check_pairs, from_covariance, of_views
 from jaxface.mixtures.views import View, typical_variance, varies
 
+__all__ = ["init"]
+
 
 class Clusters(NamedTuple):
     """Samples by cluster."""
@@ -71,8 +73,8 @@ def _init(
 ) -> PCCAMixture:
     v, n = jax.lax.stop_gradient(jnp.concatenate([x, y], axis=1)), x.shape[1]
     clusters = cluster(key, v, num_components=num_components, num_iters=num_iters)
-    centred, within = v - v.mean(axis=0)[None, :], v - clusters.mean[clusters.labels]
-    overall = centred.T @ centred / v.shape[0]
+    centered, within = v - v.mean(axis=0)[None, :], v - clusters.mean[clusters.labels]
+    overall = centered.T @ centered / v.shape[0]
     variances, mean = jnp.diagonal(overall), v.mean(axis=0)
     scale = jnp.concatenate(
         [

@@ -8,6 +8,8 @@ import jax.numpy as jnp
 
 from jaxface.linalg import distances
 
+__all__ = ["Blocks", "concatenated", "standard"]
+
 Blocks = tuple[jax.Array, ...]
 
 

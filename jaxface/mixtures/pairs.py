@@ -18,6 +18,8 @@ from jax.typing import ArrayLike
 from jaxface.mixtures.pcca import PCCAMixture
 from jaxface.mixtures.views import View, checked, distance, log_density, project, solve
 
+__all__ = ["llr", "llr_matrix"]
+
 
 def llr(model: PCCAMixture, x: ArrayLike, y: ArrayLike) -> jax.Array:
     """`log p(x, y) - log p(x) - log p(y)` of one x `[n]` and one y `[m]`, in nats; differentiable in all of them."""

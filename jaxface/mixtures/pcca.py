@@ -32,6 +32,17 @@ from jaxface.mixtures.views import (
     varies,
 )
 
+__all__ = [
+    "PCCAMixture",
+    "Posterior",
+    "canonical_correlations",
+    "closed_form",
+    "conditional",
+    "latent_posterior",
+    "predict",
+    "sample",
+]
+
 
 @params
 class PCCAMixture:
@@ -160,9 +171,9 @@ def _closed_form(
     powers = jnp.stack([scaling.exponent(x), scaling.exponent(y)])
     v = jnp.concatenate([scaling.shifted(x, -powers[0]), scaling.shifted(y, -powers[1])], axis=1)
     mean = v.mean(axis=0)
-    centred = v - mean[None, :]
+    centered = v - mean[None, :]
     found = from_covariance(
-        mean, centred.T @ centred / v.shape[0], dim_x=x.shape[1], latent_dim=latent_dim, ridge=ridge
+        mean, centered.T @ centered / v.shape[0], dim_x=x.shape[1], latent_dim=latent_dim, ridge=ridge
     )
     views = jax.tree.map(lambda leaf: leaf[None], found.views)
     views = tuple(in_units(view, -power) for view, power in zip(views, powers, strict=True))

@@ -30,6 +30,8 @@ from jaxface.mixtures.views import (
     squares_beside,
 )
 
+__all__ = ["e_step", "log_likelihood", "merge", "stepwise"]
+
 
 class ViewMoments(NamedTuple):
     """Sums of one view for r = v - about, weighted by the responsibilities g."""

@@ -6,6 +6,8 @@ import numpy as np
 from jaxface.core import checks
 from jaxface.linalg import psd
 
+__all__ = []
+
 
 def check_weights(log_weights: jax.Array) -> None:
     """Refuses logarithms of weights that do not add up to one; on the host."""

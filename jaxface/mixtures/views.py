@@ -18,7 +18,9 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks
 from jaxface.linalg import scaling
-from jaxface.mixtures.cholesky import inverse_factor, log_det
+from jaxface.linalg.small_cholesky import inverse_factor, log_det
+
+__all__ = ["log_density", "log_responsibilities", "responsibilities"]
 
 # How the views and their dimensions are called in messages.
 NAMES = (("x", "n"), ("y", "m"))

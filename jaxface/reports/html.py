@@ -11,6 +11,8 @@ from typing import Any
 from jaxface.core import checks
 from jaxface.reports.tables import Table
 
+__all__ = ["Block", "Command", "Picture", "Report", "Section", "pictures", "render"]
+
 
 @dataclasses.dataclass(frozen=True)
 class Picture:

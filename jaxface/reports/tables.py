@@ -17,6 +17,8 @@ from jaxface.core import checks
 from jaxface.metrics.intervals import Interval
 from jaxface.metrics.ranges import FEWEST
 
+__all__ = ["Cell", "Estimate", "Table", "csv_text", "intervals_over", "percent", "percent_interval", "with_interval"]
+
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:

@@ -19,6 +19,8 @@ from absl import logging
 from jaxface.core import checks
 from jaxface.runtime import files
 
+__all__ = ["Checkpoints", "run_in_segments"]
+
 T = TypeVar("T")
 
 _KEPT = 2

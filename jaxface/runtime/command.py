@@ -12,6 +12,8 @@ from ml_collections import ConfigDict
 
 from jaxface.core import checks
 
+__all__ = []
+
 
 def default_config(argv: Sequence[str]) -> ConfigDict | None:
     """The config that `--config=FILE:VARIANT` names, without overrides; None when there is no such flag."""

@@ -17,6 +17,8 @@ from absl import logging as absl_logging
 
 from jaxface.core import checks
 
+__all__ = ["keep_freed_memory", "provenance"]
+
 _RECORDED_PACKAGES = ("jaxface", "jax", "jaxlib", "numpy", "optax", "chex", "ml_collections", "orbax-checkpoint")
 _M_TRIM_THRESHOLD, _M_MMAP_MAX, _M_ARENA_MAX = -1, -4, -8  # glibc's malloc.h
 

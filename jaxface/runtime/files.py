@@ -15,6 +15,8 @@ import numpy as np
 
 from jaxface.core import checks
 
+__all__ = ["read_arrays"]
+
 Arrays = dict[str, np.ndarray]
 
 # A file system that cannot flush a folder says so by one of these.

@@ -25,6 +25,8 @@ from jaxface.runtime import command, environment
 from jaxface.runtime.record import look_back, recorded
 from jaxface.runtime.workdir import Workdir
 
+__all__ = ["execute", "main"]
+
 Run = Callable[[ConfigDict, Workdir], Mapping[str, Any]]
 
 _CONFIG = config_flags.DEFINE_config_file(

@@ -13,6 +13,8 @@ from absl import logging
 from jaxface.core import checks
 from jaxface.runtime.files import storage_error
 
+__all__ = []
+
 if sys.platform == "win32":
     import msvcrt
 

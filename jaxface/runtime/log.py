@@ -14,6 +14,8 @@ from absl import logging
 
 from jaxface.runtime.files import read_bytes, storage_error, write_atomically
 
+__all__ = ["JsonlWriter", "Writer", "progress"]
+
 T = TypeVar("T")
 
 

@@ -15,6 +15,8 @@ import numpy as np
 from jaxface.core import checks
 from jaxface.runtime import structure
 
+__all__ = ["ModelFileError", "load", "notes", "to_bytes"]
+
 T = TypeVar("T")
 
 FORMAT_VERSION = 1

@@ -10,6 +10,8 @@ from absl import logging
 from jaxface.runtime import files
 from jaxface.runtime.workdir import Workdir
 
+__all__ = []
+
 RUNNING = "running"
 KILLED = "killed: the process ended without a word"
 _NAME = "run.json"

@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 from jaxface.core import checks
 
+__all__ = ["arguments", "arguments_of", "one"]
+
 T = TypeVar("T")
 
 

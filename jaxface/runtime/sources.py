@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 from jaxface.core import checks
 
+__all__ = []
+
 Path = str | os.PathLike[str]
 
 DIGESTED_BYTES = 2**30  # of all files of a source together: reading more would delay every start

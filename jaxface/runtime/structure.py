@@ -18,6 +18,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+__all__ = []
+
 Tensors = dict[str, np.ndarray]
 
 

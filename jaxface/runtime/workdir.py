@@ -23,6 +23,8 @@ from jaxface.runtime import files, sources
 from jaxface.runtime.files import Arrays
 from jaxface.runtime.lock import FolderLock
 
+__all__ = ["Workdir"]
+
 # What every run leaves, also one that ended before it made anything.
 _HOUSEKEEPING = ("config.json", "run.json", "data.json", "digests.jsonl")
 _AGAIN = "Delete it and run the same command again."

@@ -21,6 +21,8 @@ import jax.numpy as jnp
 from jaxface.linalg import distances
 from jaxface.sparse.dictionary import SparseCode
 
+__all__ = ["Update", "approximate", "count_users", "exact"]
+
 S = TypeVar("S")
 Normal = Callable[[jax.Array], jax.Array]  # v [d] -> R'R v [d]
 Update = Callable[[Normal, jax.Array], jax.Array]  # (R'R, R'g [d]) -> unit atom [d], zero where R'g is

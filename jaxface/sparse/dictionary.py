@@ -11,6 +11,8 @@ from jaxface.core.pytree import params
 from jaxface.linalg import distances
 from jaxface.linalg.gram import Kernel
 
+__all__ = ["Dictionary", "KernelDictionary", "SparseCode", "decode", "dense", "shrink", "unit_atoms"]
+
 
 @params
 class Dictionary:

@@ -19,6 +19,8 @@ from jaxface.sparse import atom_update, ksvd, omp
 from jaxface.sparse.atom_update import Update
 from jaxface.sparse.dictionary import Dictionary, KernelDictionary, check_sparsity
 
+__all__ = ["fit", "gram_bytes", "init"]
+
 
 def gram_bytes(num_samples: int, *, dtype: jnp.dtype | type) -> int:
     """What one n x n matrix takes; a fit holds three: K, its eigenvectors and Z. A million images in float32: 4 TB."""

@@ -24,6 +24,8 @@ from jaxface.sparse import atom_update, omp
 from jaxface.sparse.atom_update import Codebook, Update
 from jaxface.sparse.dictionary import Dictionary, SparseCode, check_dictionary, decode, unit_atoms, weighted_sum
 
+__all__ = ["code_signals", "fit", "init", "trace"]
+
 MAX_COHERENCE = 0.99
 
 

@@ -37,6 +37,8 @@ from jaxface.sparse.dictionary import (
     weighted_sum,
 )
 
+__all__ = ["batch_encoder", "encode_batch"]
+
 BLOCK_SIZE = 512  # signals in flight: their correlations with 2,048 atoms fit the cache
 _WIDTH_STEP = 5  # the sums of a step have this many terms more than it needs, at most
 _GROUP = 64  # neighbouring correlations whose largest is found at once

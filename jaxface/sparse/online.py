@@ -26,6 +26,8 @@ from jaxface.sparse import ksvd, omp
 from jaxface.sparse.atom_update import Codebook
 from jaxface.sparse.dictionary import Dictionary, SparseCode, check_dictionary, dense, unit_atoms
 
+__all__ = ["State", "fit_stream", "init"]
+
 
 class State(NamedTuple):
     """The dictionary and the sums, all the memory of a stream."""

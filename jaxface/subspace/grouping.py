@@ -1,7 +1,7 @@
 """Groups without names: what every method of this room asks of them, and the differences they consist of.
 
 Rows of one group show one person; two groups may show the same one. Groups are dense int32 in [0, R), each with at
-least one row: `jaxface.data.groups.dense` and `kept_rows` make them from any ids and drop the rows of no group.
+least one row: `jaxface.core.labels.dense` and `kept_rows` make them from any ids and drop the rows of no group.
 """
 
 from typing import Any, NamedTuple
@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxface.core import checks
+
+__all__ = []
 
 
 class Contrasts(NamedTuple):

@@ -14,8 +14,12 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from jaxface.core import checks
+from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.core.labels import dense
 from jaxface.linalg import distances, scaling
+
+__all__ = ["errors"]
 
 Fit = Callable[..., tuple[Any, FitInfo]]  # fit(setting, x, groups, *, num_groups)
 Transform = Callable[[Any, jax.Array], jax.Array]  # transform(fitted, x [d]) -> [r]
@@ -85,7 +89,7 @@ def errors(
     def error(fold: Fold, setting: Any) -> jax.Array:
         num_groups = int(fold.train_groups.max()) + 1
         fitted, info = fit(setting, x[fold.train_rows], fold.train_groups, num_groups=num_groups)
-        z = jax.vmap(transform, in_axes=(None, 0))(fitted, x[fold.test_rows])
+        z = each_row(transform, fitted, x[fold.test_rows])
         wrong = group_error(z, jnp.asarray(fold.test_groups))
         return jnp.where((info.status < int(Status.NON_FINITE)) & jnp.isfinite(wrong), wrong, jnp.inf)
 
@@ -95,8 +99,4 @@ def errors(
 
 def _fold(groups: np.ndarray, is_test: np.ndarray) -> Fold:
     train, test = np.flatnonzero(~is_test), np.flatnonzero(is_test)
-    return Fold(train, _dense(groups[train]), test, _dense(groups[test]))
-
-
-def _dense(groups: np.ndarray) -> np.ndarray:
-    return np.unique(groups, return_inverse=True)[1].astype(np.int32)
+    return Fold(train, dense(groups[train]).ids, test, dense(groups[test]).ids)

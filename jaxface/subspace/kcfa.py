@@ -20,6 +20,8 @@ from jaxface.linalg.gram import Kernel
 from jaxface.subspace import kernel_map
 from jaxface.subspace.kernel_map import KernelMap, kernel_transform
 
+__all__ = ["describe", "fit", "median_distance", "score_matrix"]
+
 
 @params
 class OnUnitEnergy:

@@ -15,6 +15,8 @@ from jaxface.core.pytree import params
 from jaxface.linalg.gram import Kernel
 from jaxface.subspace.linear_map import LinearMap
 
+__all__ = ["KernelMap", "kernel_transform"]
+
 
 @params
 class KernelMap:
@@ -42,7 +44,7 @@ def from_linear(kernel: Kernel, train: jax.Array, linear_map: LinearMap) -> Kern
     )
 
 
-def centred_map(kernel: Kernel, train: jax.Array, k: jax.Array, coefficients: jax.Array) -> KernelMap:
+def centered_map(kernel: Kernel, train: jax.Array, k: jax.Array, coefficients: jax.Array) -> KernelMap:
     """The map of coefficients `[n, r]` whose outputs have zero mean on the training images, with Gram matrix k."""
     return from_linear(kernel, train, LinearMap(mean=k.mean(axis=0), basis=coefficients))
 

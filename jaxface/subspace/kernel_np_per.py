@@ -25,6 +25,8 @@ from jaxface.linalg.gram import Kernel
 from jaxface.subspace import grouping, kernel_map, np_per
 from jaxface.subspace.kernel_map import KernelMap
 
+__all__ = ["fit", "fit_dependent"]
+
 
 class Dual(NamedTuple):
     """Functions `sum_i a_i k(x_i, .)` that are constant on every group."""
@@ -56,7 +58,7 @@ def _fit(
         kernel, x, k, jnp.where(found.is_reliable, int(Status.OK), int(Status.RANK_DEFICIENT))
     )
     info = fitinfo.closed_form(dtype=k.dtype, status=status, rank=jnp.where(found.is_reliable, num_groups - 1, -1))
-    return kernel_map.centred_map(kernel, x, k, coefficients), info
+    return kernel_map.centered_map(kernel, x, k, coefficients), info
 
 
 def dual(k: jax.Array, groups: jax.Array, *, num_groups: int, rkhs_orthonormal: bool) -> Dual:
@@ -103,7 +105,7 @@ def fit_dependent(
     coefficients = spectral.fix_signs(jnp.asarray(np.pad(found, ((0, 0), (0, num_groups - 1 - m))), k.dtype))
     status = kernel_map.status_of(kernel, x, k, Status.OK if m else Status.RANK_DEFICIENT)
     info = fitinfo.closed_form(dtype=k.dtype, status=status, rank=m)
-    return kernel_map.centred_map(kernel, x, k, coefficients), info
+    return kernel_map.centered_map(kernel, x, k, coefficients), info
 
 
 def _beyond_first(a: jax.Array) -> jax.Array:

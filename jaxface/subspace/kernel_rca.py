@@ -23,6 +23,8 @@ from jaxface.linalg.gram import Kernel
 from jaxface.subspace import grouping, kernel_map, rca
 from jaxface.subspace.kernel_map import KernelMap
 
+__all__ = ["fit", "fit_metric", "fit_ridge"]
+
 
 @params
 class KernelMetric:
@@ -99,7 +101,7 @@ def _fit_ridge(
     status = jnp.where(definite, status, int(Status.RANK_DEFICIENT))
     jitter = ridge * jnp.trace(covariance) / len(k)
     info = fitinfo.closed_form(dtype=k.dtype, status=kernel_map.status_of(kernel, x, k, status), jitter=jitter)
-    return kernel_map.centred_map(kernel, x, k, coefficients), info
+    return kernel_map.centered_map(kernel, x, k, coefficients), info
 
 
 def fit_metric(
@@ -119,13 +121,13 @@ def _fit_metric(
     kernel: Kernel, x: jax.Array, groups: jax.Array, ridge: jax.Array | float, *, num_groups: int
 ) -> tuple[KernelMetric, FitInfo]:
     n = len(x)
-    centre = partial(scatter.within_factor, labels=groups, num_classes=num_groups)
+    center = partial(scatter.within_factor, labels=groups, num_classes=num_groups)
     k = kernel(x, x)
-    within = centre(centre(k).T) / n  # HKH / n
+    within = center(center(k).T) / n  # HKH / n
     epsilon = ridge * jnp.trace(within) / n
     lower = psd.cholesky(within, ridge=ridge)
     half = solve_triangular(lower, jnp.eye(n, dtype=within.dtype), lower=True)
-    root = centre(half.T) / jnp.sqrt(jnp.asarray(n, within.dtype))
+    root = center(half.T) / jnp.sqrt(jnp.asarray(n, within.dtype))
     enough = psd.is_definite(jnp.diagonal(lower)) & jnp.isfinite(root).all()
     status = kernel_map.status_of(kernel, x, k, jnp.where(enough, int(Status.OK), int(Status.NOT_PSD)))
     info = fitinfo.closed_form(dtype=within.dtype, status=status, jitter=epsilon)

@@ -11,6 +11,8 @@ from jaxface.linalg import nullspace, scaling, scatter, spectral
 from jaxface.subspace import pca, rca
 from jaxface.subspace.linear_map import LinearMap
 
+__all__ = ["fit"]
+
 
 def fit(
     x: jax.Array,

@@ -5,6 +5,8 @@ import jax
 from jaxface.core import checks
 from jaxface.core.pytree import params
 
+__all__ = ["LinearMap", "compose", "reconstruct", "transform"]
+
 
 @params
 class LinearMap:

@@ -32,6 +32,8 @@ from jaxface.subspace import grouping
 from jaxface.subspace.grouping import Contrasts
 from jaxface.subspace.linear_map import LinearMap
 
+__all__ = ["fit", "fit_dependent", "fit_dual", "project"]
+
 _SKETCHES = 8  # vectors that measure what a projection left
 
 

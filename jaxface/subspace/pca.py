@@ -11,6 +11,8 @@ from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.linalg import nullspace, scaling, scatter, spectral
 from jaxface.subspace.linear_map import LinearMap
 
+__all__ = ["fit", "fit_randomized", "principal_axes"]
+
 
 class Principal(NamedTuple):
     """Principal axes with their variances; axes beyond the rank are zero."""

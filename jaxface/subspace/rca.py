@@ -23,6 +23,8 @@ from jaxface.linalg import nullspace, scaling, scatter, spectral
 from jaxface.subspace import grouping, pca
 from jaxface.subspace.linear_map import LinearMap
 
+__all__ = ["fit"]
+
 
 class Whitening(NamedTuple):
     """A basis that whitens S_w / number."""

@@ -6,10 +6,13 @@ from jax.typing import ArrayLike
 
 from jaxface import joint_bayes
 from jaxface.core import checks
+from jaxface.core.blocks import each_row
 from jaxface.faces.pipeline import encode_batch
 from jaxface.linalg import distances
 from jaxface.subspace import LinearMap, transform
 from jaxface.verifier.model import Verifier
+
+__all__ = ["encode", "encode_vectors", "reduce"]
 
 
 def encode(verifier: Verifier, images: ArrayLike, *, block_size: int = 32) -> jax.Array:
@@ -35,10 +38,10 @@ def encode_vectors(verifier: Verifier, vectors: ArrayLike) -> jax.Array:
 def _coordinates(verifier: Verifier, vectors: jax.Array) -> jax.Array:
     verifier = jax.lax.stop_gradient(verifier)  # a basis of eigenvectors has no derivative
     z = reduce(verifier.reduction, vectors, length_normalize=verifier.length_normalize)
-    return jax.vmap(joint_bayes.project, in_axes=(None, 0))(joint_bayes.diagonalize(verifier.model), z)
+    return each_row(joint_bayes.project, joint_bayes.diagonalize(verifier.model), z)
 
 
 def reduce(reduction: LinearMap, vectors: jax.Array, *, length_normalize: bool) -> jax.Array:
     """`transform` of rows `[n, d]`, scaled to length sqrt(r) on request: whitened vectors then look Gaussian."""
-    z = jax.vmap(transform, in_axes=(None, 0))(reduction, vectors)
+    z = each_row(transform, reduction, vectors)
     return distances.normalize(z) * jnp.sqrt(jnp.asarray(z.shape[1], z.dtype)) if length_normalize else z

@@ -7,6 +7,8 @@ from jaxface.joint_bayes import JointBayes
 from jaxface.losses.calibration import Affine
 from jaxface.subspace import LinearMap
 
+__all__ = ["Verifier"]
+
 
 @params
 class Verifier:

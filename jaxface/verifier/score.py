@@ -15,6 +15,8 @@ from jaxface.joint_bayes import ScoringBasis
 from jaxface.losses import calibration
 from jaxface.verifier.model import Verifier
 
+__all__ = ["Gallery", "Identification", "enroll", "identify", "score_matrix", "score_pairs", "score_sets"]
+
 BLOCK_SIZE = 65_536  # pairs in flight
 
 

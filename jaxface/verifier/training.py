@@ -18,6 +18,8 @@ from jaxface.verifier.coordinates import reduce
 from jaxface.verifier.model import Verifier
 from jaxface.verifier.score import score_pairs
 
+__all__ = ["calibrate", "fit"]
+
 _EXACT_PCA = 2000  # rows; more take the randomised one
 
 
@@ -53,7 +55,7 @@ def fit(
     else:
         reduction, of_pca = pca.fit_randomized(key, x, **settings)
     z = reduce(reduction, x, length_normalize=length_normalize)
-    stats = joint_bayes.collect(z, jnp.asarray(ids), num_identities=num_people, shift=z.mean(axis=0))
+    stats = joint_bayes.collect(z, jnp.asarray(ids), num_people=num_people, shift=z.mean(axis=0))
     model, info = joint_bayes.fit(stats, joint_bayes.init(stats), num_iters=num_iters)
     found = Verifier(
         steps=pipeline.build(()) if steps is None else steps,

@@ -69,7 +69,7 @@ def test_none_and_text_are_no_numbers():
 def test_lists_and_names_are_no_arrays_of_numbers():
     with pytest.raises(ValueError, match=r"x must be an array of numbers; got a list\. Convert it first, e\.g\. numpy"):
         checks.floating(x=[1.0, 2.0])
-    with pytest.raises(ValueError, match=r"labels must be an array of numbers; .* dtype <U3 .*groups\.dense"):
+    with pytest.raises(ValueError, match=r"labels must be an array of numbers; .* dtype <U3 .*core\.labels\.dense"):
         checks.dense_labels("labels", np.array(["ann", "ben"]), 2)
 
 

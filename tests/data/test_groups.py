@@ -4,49 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jaxface.core.labels import dense
 from jaxface.data import groups, synthetic
 from tests.reference import data_reference as reference
 
 labels_of_people = st.lists(st.integers(-1, 5), min_size=1, max_size=40).filter(lambda labels: max(labels) >= 0)
-
-
-@given(
-    labels_of_people,
-    st.sampled_from([list, np.array, lambda labels: [None if v == -1 else f"p{v}" for v in labels]]),
-)
-@settings(max_examples=60, deadline=None)
-def test_dense_names_every_kept_row(labels, form):
-    given_labels = form(labels)
-    rows, ids, names = groups.dense(given_labels)
-    assert rows.tolist() == [row for row, label in enumerate(labels) if label != -1]
-    assert [names[i] for i in ids] == [given_labels[row] for row in rows]
-    assert sorted(set(ids.tolist())) == list(range(len(names)))
-    assert ids.dtype == np.int32
-
-
-def test_names_are_in_natural_order_whatever_the_order_of_rows():
-    assert groups.dense(["s10", "s2", "s1", "s2"]).names == ("s1", "s2", "s10")
-    assert groups.dense([10, 2, 1]).names == (1, 2, 10)
-    assert groups.dense(np.array([3, 200], np.uint8)).names == (3, 200)
-    assert groups.dense(np.array(["b", "a"])).ids.tolist() == [1, 0]
-    assert groups.dense((None, "a", -1)).rows.tolist() == [1]
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        ([-1, None], "must name at least one row; got 2 rows, all of them -1 or None"),
-        ([], "must name at least one row; got 0 rows"),
-        ([1, "a"], "all integers or all strings, None or -1 where there is none; got int, str"),
-        ([True, False], "got bool"),
-        ([1.0, 2.0], "got float"),
-        (np.array([1.0, 2.0]), "labels must be integers or strings; got dtype float64"),
-        (np.array([[1], [2]]), r"labels must have shape \[n\]; got shape \(2, 1\)"),
-    ],
-)
-def test_labels_that_are_none(labels, message):
-    with pytest.raises(ValueError, match=message):
-        groups.dense(labels)
 
 
 @given(labels_of_people, st.integers(1, 4), st.integers(1, 4), st.integers(0, 10))
@@ -220,11 +182,11 @@ def test_nan_among_positions_or_frames_is_refused(rng):
 @pytest.mark.parametrize("labels", [None, 3, "anna", b"anna", {"a": 1}, {"a", "b"}, (x for x in "ab")])
 def test_labels_that_are_no_list(labels):
     with pytest.raises(ValueError, match="labels must be a list or an array, one label a row; got"):
-        groups.dense(labels)
+        dense(labels)
 
 
 def test_labels_of_a_device_and_labels_that_are_too_large():
-    rows, ids, names = groups.dense(jnp.array([3, -1, 7]))
+    rows, ids, names = dense(jnp.array([3, -1, 7]))
     assert (rows.tolist(), ids.tolist(), names) == ([0, 2], [0, 1], (3, 7))
     with pytest.raises(ValueError, match="labels must fit into 64 bits; give larger numbers as strings"):
-        groups.dense([2**70, 3])
+        dense([2**70, 3])

@@ -18,11 +18,6 @@ def test_absolute_names_are_refused_even_inside_the_root(tmp_path):
     assert paths.inside(tmp_path, "a/../b.png", source="list") == tmp_path / "a/../b.png"
 
 
-def test_natural_order_of_equal_numbers_is_settled_by_the_name():
-    names = ["s10", "s2", "s02", "s", "2", "10a"]
-    assert sorted(names, key=paths.natural_key) == ["2", "10a", "s", "s02", "s2", "s10"]
-
-
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     (tmp_path / "x.txt").write_text("old")
 

@@ -293,6 +293,6 @@ def test_float32_coordinates_pass_the_check_of_principal_axes():
     """Rounding correlates axes whose variances differ by many orders; the check must not take that for a mistake."""
     rng = np.random.default_rng(2)
     x = (rng.normal(size=(60, 59)) * np.geomspace(1, 1e-3, 59)).astype(np.float32) + np.float32(3)
-    centred = x - x.mean(axis=0)
-    _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    fit(y=centred @ axes[:59].T, labels=np.arange(60, dtype=np.int32) % 6)
+    centered = x - x.mean(axis=0)
+    _, _, axes = np.linalg.svd(centered, full_matrices=False)
+    fit(y=centered @ axes[:59].T, labels=np.arange(60, dtype=np.int32) % 6)

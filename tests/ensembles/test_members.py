@@ -7,7 +7,7 @@ from jaxface.core import prng
 from jaxface.ensembles import choose, fit_members, log_posteriors, posteriors, sampling
 from jaxface.ensembles.members import map_members
 from jaxface.joint_bayes import collect, fit, init, llr_matrix
-from jaxface.joint_bayes.llr import diagonalize
+from jaxface.joint_bayes.scores import diagonalize
 from jaxface.linalg import nullspace, scatter
 from jaxface.subspace import np_per, pca
 from jaxface.subspace.linear_map import LinearMap, transform
@@ -35,7 +35,7 @@ def weak_labels(rows, x, labels):
 
 
 def joint_bayes(weight, x, ids):
-    stats = collect(x, jnp.where(weight > 0, ids, -1), num_identities=4, shift=x.mean(axis=0))
+    stats = collect(x, jnp.where(weight > 0, ids, -1), num_people=4, shift=x.mean(axis=0))
     return fit(stats, init(stats), num_iters=3)
 
 
@@ -132,7 +132,7 @@ def test_joint_bayes_members_score_pairs(rng):
     scores = map_members(lambda model: llr_matrix(diagonalize(model), x[:4], x[4:6]), models)
     for one in range(3):
         kept = np.asarray(weights[one]) > 0
-        stats = collect(x, np.where(kept, labels, -1), num_identities=4, shift=x.mean(axis=0))
+        stats = collect(x, np.where(kept, labels, -1), num_people=4, shift=x.mean(axis=0))
         alone, _ = fit(stats, init(stats), num_iters=3)
         assert_close(scores[one], llr_matrix(diagonalize(alone), x[:4], x[4:6]), factor=1e3)
 

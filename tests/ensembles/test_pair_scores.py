@@ -54,9 +54,9 @@ def test_unchanged_by_block_size(block_size, rng):
 def test_larger_scores_for_the_same_person(rng):
     """People who trained nothing: a committee of some tells others apart."""
     x, labels = draws.people(rng, counts=(4,) * 24, d=40, separation=2.5)
-    centred = x - x[:64].mean(axis=0)
-    _, _, axes = np.linalg.svd(centred[:64], full_matrices=False)
-    y = centred @ axes[:40].T
+    centered = x - x[:64].mean(axis=0)
+    _, _, axes = np.linalg.svd(centered[:64], full_matrices=False)
+    y = centered @ axes[:40].T
     drawn = draws.random_axes(rng, 10, 12, 40)
     members, _ = lda_member.fit(y[:64], labels[:64], drawn, num_classes=16)
     new, who = y[64:], labels[64:]

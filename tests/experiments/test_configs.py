@@ -80,7 +80,7 @@ def test_image_steps_and_methods_bind():
     for each in steps:
         pipeline.build(each)
     retrieve = config_of("retrieve", None)
-    for each in (retrieve.colour_steps, retrieve.texture_steps):
+    for each in (retrieve.color_steps, retrieve.texture_steps):
         pipeline.build(each)
 
 

@@ -21,11 +21,11 @@ CLASSES = {"leaf": (40, 160, 60), "sand": (210, 180, 120), "sea": (30, 90, 170)}
 def photographs(tmp_path_factory):
     """Three classes of one colour each, with stripes of any width and much noise."""
     root, rng = tmp_path_factory.mktemp("photographs"), np.random.default_rng(0)
-    for name, colour in CLASSES.items():
+    for name, color in CLASSES.items():
         (root / name).mkdir()
         for number in range(13):
             stripes = 30 * np.sin(np.arange(32) / rng.uniform(1, 6))[None, :, None]
-            pixels = np.array(colour) + stripes + rng.normal(0, 25, (32, 32, 3))
+            pixels = np.array(color) + stripes + rng.normal(0, 25, (32, 32, 3))
             Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(root / name / f"{number:02}.png")
     return root
 

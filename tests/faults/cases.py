@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxface.core import labels
 from jaxface.data import groups, pairs, splits
 from jaxface.features import bandwidth, kitchen_sinks
 from jaxface.hallucination import fastfood as fastfood_hallucination
@@ -45,8 +46,8 @@ INNER = (
     "joint_bayes.stats.about", "joint_bayes.posterior", "joint_bayes.objectives.div", "joint_bayes.objectives.gaussian",
     "joint_bayes.objectives.eq", "joint_bayes.em.m_step", "joint_bayes.em.update", "joint_bayes.em.fit_rows",
     "tests.", "ensembles.directions", "features.maps.sum_of_blocks", "features.maps.checked_init",
-    "features.forms.random_phase", "features.maps.zero_padded", "features.krylov", "features.trig",
-    "features.spectra", "mixtures.cholesky", "mixtures.views", "mixtures.stats", "mixtures.em.residual",
+    "features.forms.random_phase", "features.maps.zero_padded", "linalg.krylov", "features.trig",
+    "features.spectra", "linalg.small_cholesky", "mixtures.views", "mixtures.stats", "mixtures.em.residual",
     "mixtures.em.update", "mixtures.em.fit_rows", "mixtures.em.joint", "mixtures.em.sequential", "mixtures.em.m_step",
     "mixtures.pcca.from_covariance", "mixtures.pcca.of_views", "mixtures.normalize", "mixtures.encode.whiten",
     "mixtures.encode.autodiff", "mixtures.encode.closed_form", "mixtures.initialize.cluster", "sparse.dictionary",
@@ -245,7 +246,7 @@ HOST = [
     Case(k_shot, lambda r: (PEOPLE,), {"num_train": 1, "num_splits": 2}),
     Case(some_pairs, lambda r: (PEOPLE,), {"num_same": 2, "num_different": 3}),
     Case(pairs.all_pairs, lambda r: (PEOPLE,)),
-    Case(groups.dense, lambda r: (PEOPLE,)),
+    Case(labels.dense, lambda r: (PEOPLE,)),
     Case(some_groups, lambda r: (PEOPLE,), {"group_size": 2, "num_draws": 2}),
     Case(groups.track_groups, lambda r: (r.normal(size=(12, 2)), PEOPLE), {"threshold": 1.5, "min_size": 2}),
 ]

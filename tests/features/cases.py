@@ -12,7 +12,6 @@ from jaxface.features import (
     fastfood,
     forms,
     kitchen_sinks,
-    krylov,
     maps,
     orthogonal,
     sorf,
@@ -67,10 +66,6 @@ def sines(rng, n=None):
     return rng.uniform(-0.6, 0.6, size=(F,) if n is None else (n, F)) / F**0.5
 
 
-def spread(v):
-    return jnp.arange(1, v.shape[0] + 1, dtype=v.dtype) * v
-
-
 def mapped(rng):
     """Features that are nearly those of a vector: Gauss-Newton ends soon, and its residual is not at its kink."""
     params = fast(rng)
@@ -79,7 +74,6 @@ def mapped(rng):
 
 
 DESCENT = functools.partial(dekernelize.gauss_newton, tol=1e-7)
-SPREAD = jax.tree_util.Partial(spread)
 INVERT = {"form": forms.sin}
 INITS = (kitchen_sinks.init, orthogonal.init, fastfood.init, sorf.init)
 
@@ -107,8 +101,6 @@ CASES = [
     Case(spectra.row_lengths, lambda r: (key(r),), {**SHAPE, "spectrum": spectra.matern(nu=1.5)}, factor=100),
     Case(spectra.rotation_invariant, lambda r: (key(r),), {**SHAPE, "spectrum": spectra.gaussian}),
     Case(bandwidth.median_distance, lambda r: (key(r), r.normal(size=(6, D))), {"num_pairs": 20}),
-    Case(krylov.conjugate_gradient, lambda r: (SPREAD, point(r)), {"tol": 1e-6, "num_iters": 9}),
-    Case(krylov.spectral_range, lambda r: (SPREAD, point(r)), {"num_steps": 3}, factor=100),
     Case(dekernelize.invert, lambda r: (fast(r), sines(r)), INVERT, grad=(1,), partial=(0,), factor=100),
     Case(dekernelize.invert, mapped, {**INVERT, "method": DESCENT},
          grad=(1,), partial=(0,), factor=1e4, variant="gauss_newton"),

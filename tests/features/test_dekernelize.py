@@ -132,7 +132,7 @@ def test_gauss_newton_ends_at_the_minimum(rng):
 def test_a_step_that_does_not_descend_is_undone():
     """From 3 the undamped step on |arctan x|^2 goes to -9.5, the next to 130, and so on."""
     found = dekernelize._damped(
-        jnp.arctan, jnp.asarray([3.0]), jnp.asarray(1e-8), tol=1e-9, num_iters=60, inner_iters=3
+        jnp.arctan, jnp.asarray([3.0]), jnp.asarray(1e-8), tol=1e-9, num_iters=60, num_inner_iters=3
     )
     assert abs(float(found.x[0])) < 1e-6
     assert bool(found.is_converged)

@@ -126,8 +126,8 @@ CASES = {
         "num_iters must be at least 1; got 0",
     ),
     "no inner iterations": (
-        lambda: dekernelize.gauss_newton(a_map("fastfood"), inner_iters=0),
-        "inner_iters must be at least 1; got 0",
+        lambda: dekernelize.gauss_newton(a_map("fastfood"), num_inner_iters=0),
+        "num_inner_iters must be at least 1; got 0",
     ),
     "one sample for a distance": (
         lambda: median_distance(KEY, X[:1]),

@@ -235,12 +235,12 @@ def test_kernel_ridge_is_the_minimum_in_feature_space(rng):
     weights = rng.uniform(0.5, 2, size=15)
     kernel = gram.gaussian(bandwidth=1.0)
     model, _ = by_kernel.fit_kernel_ridge(kernel, x, MASK, ridge=0.05, weights=weights)
-    centred = x - x.mean(axis=0)
-    k = np.asarray(kernel(centred[:, MASK], centred[:, MASK]))
+    centered = x - x.mean(axis=0)
+    k = np.asarray(kernel(centered[:, MASK], centered[:, MASK]))
     w = np.diag(weights / weights.mean())
     a = np.asarray(model.coefficients)
-    assert_close(k @ w @ (centred - k @ a), 0.05 * k @ a, factor=100)
-    expected = x.mean(axis=0) + np.asarray(kernel(centred[:1, MASK], centred[:, MASK]))[0] @ a
+    assert_close(k @ w @ (centered - k @ a), 0.05 * k @ a, factor=100)
+    expected = x.mean(axis=0) + np.asarray(kernel(centered[:1, MASK], centered[:, MASK]))[0] @ a
     assert_close(hallucination.reconstruct(model, x[0][MASK]), expected, factor=100)
 
 
@@ -331,13 +331,13 @@ def test_fastfood_dictionary_codes_features_and_inverts_them(rng):
 def test_features_of_the_data_are_in_range_and_the_dictionary_is_that_of_17(rng):
     x = draws.faces(rng)
     model, info = FITS["fastfood_dw_ksvd"](x, MASK)
-    centred = x - x.mean(axis=0)
-    v, _ = sine_features(model.face_map, centred[0])
-    assert np.abs(centred @ v.T).max() <= np.pi / 2
-    assert np.abs(centred @ v.T).max() > 0.99 * np.pi / 2
-    u, _ = sine_features(model.visible_map, centred[0][MASK])
+    centered = x - x.mean(axis=0)
+    v, _ = sine_features(model.face_map, centered[0])
+    assert np.abs(centered @ v.T).max() <= np.pi / 2
+    assert np.abs(centered @ v.T).max() > 0.99 * np.pi / 2
+    u, _ = sine_features(model.visible_map, centered[0][MASK])
     stacked = np.concatenate(
-        [np.sin(centred @ v.T) / np.sqrt(160), 2 * np.sin(centred[:, MASK] @ u.T) / np.sqrt(80)], 1
+        [np.sin(centered @ v.T) / np.sqrt(160), 2 * np.sin(centered[:, MASK] @ u.T) / np.sqrt(80)], 1
     )
     atoms = np.concatenate([model.face_atoms, 2 * np.asarray(model.visible_atoms)])
     assert_close(np.linalg.norm(atoms, axis=0), np.ones(10))
@@ -350,9 +350,9 @@ def test_effective_beta_is_the_ratio_of_squared_bandwidths(rng):
     """Measured: how much more `|phi_v(Y_v)|^2 / |Y_v|^2` is than `|phi(Y)|^2 / |Y|^2`, nearly linear as both are."""
     x = draws.faces(rng)
     maps = by_fastfood.draw_maps(KEY, x, MASK, expansion=5, quantile=1.0)
-    centred = x - x.mean(axis=0)
+    centered = x - x.mean(axis=0)
     energy = []
-    for fast_map, part in ((maps.visible, centred[:, MASK]), (maps.face, centred)):
+    for fast_map, part in ((maps.visible, centered[:, MASK]), (maps.face, centered)):
         v, _ = sine_features(fast_map, part[0])
         energy.append(((part @ v.T) ** 2).sum() / len(v) / (part**2).sum())
     found = float(by_fastfood.effective_beta(maps, 4.0))

@@ -4,7 +4,9 @@ import jax
 import numpy as np
 
 from jaxface.joint_bayes import em, model, objectives, posterior, stats, transfer
-from jaxface.joint_bayes.llr import (
+from jaxface.joint_bayes.model import JointBayes
+from jaxface.joint_bayes.posterior import Moments
+from jaxface.joint_bayes.scores import (
     ScoringBasis,
     choose_rank,
     diagonalize,
@@ -18,8 +20,6 @@ from jaxface.joint_bayes.llr import (
     set_llr_matrix,
     truncation_bounds,
 )
-from jaxface.joint_bayes.model import JointBayes
-from jaxface.joint_bayes.posterior import Moments
 from jaxface.joint_bayes.stats import Rows, Stats
 from tests.joint_bayes.draws import spd
 from tests.transformations import Case
@@ -89,10 +89,10 @@ CASES = [
     Case(
         model.sample,
         lambda r: (jax.random.key(int(r.integers(1000))), a_model(r)),
-        {"num_identities": 2, "num_images": 3},
+        {"num_people": 2, "num_images": 3},
         factor=10,
     ),
-    Case(stats.collect, lambda r: (images(r), IDS), {"num_identities": 5, "shift": np.ones(D, np.float32)}),
+    Case(stats.collect, lambda r: (images(r), IDS), {"num_people": 5, "shift": np.ones(D, np.float32)}),
     Case(stats.merge, lambda r: (sums(r), sums(r))),
     Case(stats.recenter, lambda r: (sums(r),), variant="mean"),
     Case(stats.recenter, lambda r: (sums(r), r.normal(size=D)), grad=(1,)),
@@ -136,7 +136,7 @@ CASES = [
     Case(
         transfer.leave_one_out,
         lambda r: (images(r), EVERYONE, a_model(r), WEIGHTS),
-        {"num_identities": 3, "num_iters": 2},
+        {"num_people": 3, "num_iters": 2},
         factor=100,
     ),
     Case(llr, lambda r: (a_model(r), r.normal(size=D), r.normal(size=D)), grad=(0, 1, 2), factor=10),
@@ -155,7 +155,6 @@ CASES = [
 ]
 
 EXEMPT = [
-    stats.dense_ids,  # any labels, on the host
     stats.group_by_count,  # on the host in float64: how many rows depends on the counts
     stats.numbers_of_images,  # the counts again, or raises; NaN inside a transformation
     stats.rows_of,  # `group_by_count` or `by_person`, as the counts are known or not

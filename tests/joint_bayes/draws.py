@@ -39,9 +39,9 @@ def stacked(groups):
     return np.concatenate(groups), np.repeat(np.arange(len(groups), dtype=np.int32), sizes)
 
 
-@functools.partial(jax.jit, static_argnames="num_identities")
-def collected(x, ids, shift, *, num_identities):
-    return collect(x, ids, num_identities=num_identities, shift=shift)
+@functools.partial(jax.jit, static_argnames="num_people")
+def collected(x, ids, shift, *, num_people):
+    return collect(x, ids, num_people=num_people, shift=shift)
 
 
 def stats(groups, shift):
@@ -50,7 +50,7 @@ def stats(groups, shift):
     missing = -len(x) % 32
     x = np.concatenate([x, np.zeros((missing, x.shape[1]), x.dtype)])
     ids = np.concatenate([ids, np.full(missing, -1, np.int32)])
-    return collected(x, ids, np.asarray(shift, x.dtype), num_identities=len(groups))
+    return collected(x, ids, np.asarray(shift, x.dtype), num_people=len(groups))
 
 
 start = jax.jit(init)  # one program instead of one for each operation

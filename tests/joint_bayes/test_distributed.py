@@ -11,8 +11,8 @@ PEOPLE = 13
 PROGRAM = """
 from jaxface import joint_bayes
 
-collect = jax.jit(joint_bayes.collect, static_argnames="num_identities")
-stats = collect(share["x"], share["ids"], num_identities=PEOPLE, shift=np.zeros(3))
+collect = jax.jit(joint_bayes.collect, static_argnames="num_people")
+stats = collect(share["x"], share["ids"], num_people=PEOPLE, shift=np.zeros(3))
 model, info = joint_bayes.fit(stats, joint_bayes.init(stats), num_iters=5)
 found = {"objective": info.objective, **stats._asdict(), **vars(model)}
 """.replace("PEOPLE", str(PEOPLE))
@@ -27,7 +27,7 @@ def test_two_processes_equal_one_device(tmp_path, rng):
     assert set(ids[:14]) & set(ids[14:]) - {-1}
     shares = [{"x": x[rows], "ids": ids[rows]} for rows in (slice(0, 14), slice(14, 28))]
 
-    stats = collect(x, ids, num_identities=PEOPLE, shift=np.zeros(3))
+    stats = collect(x, ids, num_people=PEOPLE, shift=np.zeros(3))
     model, info = fit(stats, init(stats), num_iters=5)
     expected = stats._asdict() | vars(model) | {"objective": info.objective}
     for found in two_processes.run(tmp_path, PROGRAM, shares):

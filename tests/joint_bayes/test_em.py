@@ -242,7 +242,7 @@ def test_vmap_over_images_of_the_same_people(rng):
     batch = np.stack([x, x + rng.normal(size=x.shape)])
 
     def fitted(x):
-        stats = draws.collected(x, ids, np.zeros(3), num_identities=len(groups))
+        stats = draws.collected(x, ids, np.zeros(3), num_people=len(groups))
         return fit(stats, model, prior=prior, weight=0.3, num_iters=3)[0], log_likelihood(model, stats)
 
     found = jax.vmap(fitted)(batch)
@@ -266,7 +266,7 @@ def test_statistics_and_models_of_two_dtypes_meet_in_the_wider_one(rng):
     path, _ = fit_path(narrow[2], model, narrow[1], np.array([0.3]), num_iters=2)
     assert path.noise_cov.dtype == np.float64
     x, ids = draws.stacked(groups)
-    mixed = draws.collected(x.astype(np.float32), ids, np.zeros(3), num_identities=len(groups))
+    mixed = draws.collected(x.astype(np.float32), ids, np.zeros(3), num_people=len(groups))
     assert {leaf.dtype for leaf in mixed} == {np.dtype(np.float64)}
 
 

@@ -33,7 +33,7 @@ from tests.joint_bayes import draws
 def stats(d=2, people=3):
     rng = np.random.default_rng(0)
     ids = np.arange(2 * people, dtype=np.int32) // 2
-    return draws.collected(rng.normal(size=(2 * people, d)), ids, np.zeros(d), num_identities=people)
+    return draws.collected(rng.normal(size=(2 * people, d)), ids, np.zeros(d), num_people=people)
 
 
 def model(d=2):
@@ -48,23 +48,23 @@ X, IDS, SHIFT = np.zeros((4, 2)), np.array([0, 0, 1, 1], np.int32), np.zeros(2)
 
 CASES = {
     "NaN features": (
-        lambda: collect(np.full((4, 2), np.nan), IDS, num_identities=2, shift=SHIFT),
+        lambda: collect(np.full((4, 2), np.nan), IDS, num_people=2, shift=SHIFT),
         r"x must be finite; 8 of 8 values are NaN or infinite, the first at index \(0, 0\)",
     ),
     "integer features": (
-        lambda: collect(X.astype(int), IDS, num_identities=2, shift=SHIFT),
+        lambda: collect(X.astype(int), IDS, num_people=2, shift=SHIFT),
         "x must be a floating point array; got dtype int64",
     ),
     "a shift of another dimension": (
-        lambda: collect(X, IDS, num_identities=2, shift=np.zeros(3)),
+        lambda: collect(X, IDS, num_people=2, shift=np.zeros(3)),
         r"shift must have shape \[d\] with d = 2; got shape \(3,\) \(d = 2 comes from x\)",
     ),
     "ids that are not dense": (
-        lambda: collect(X, IDS + 3, num_identities=2, shift=SHIFT),
+        lambda: collect(X, IDS + 3, num_people=2, shift=SHIFT),
         r"ids must be in \[0, 2\) or -1 for padding; got values from 3 to 4",
     ),
     "names for ids": (
-        lambda: collect(X, np.zeros(4), num_identities=2, shift=SHIFT),
+        lambda: collect(X, np.zeros(4), num_people=2, shift=SHIFT),
         "ids must be dense integers; got dtype float64",
     ),
     "blocks about different shifts": (
@@ -112,11 +112,11 @@ CASES = {
         r"weights must have shape \[p\]; got shape \(\)",
     ),
     "nobody left": (
-        lambda: leave_one_out(X, 0 * IDS, model(), np.array([0.5]), num_identities=1, num_iters=1),
-        r"num_identities must be at least 2 \(one person must remain\); got 1",
+        lambda: leave_one_out(X, 0 * IDS, model(), np.array([0.5]), num_people=1, num_iters=1),
+        r"num_people must be at least 2 \(one person must remain\); got 1",
     ),
     "an old key": (
-        lambda: sample(np.zeros(2, np.uint32), model(), num_identities=1, num_images=1),
+        lambda: sample(np.zeros(2, np.uint32), model(), num_people=1, num_images=1),
         "key must be a typed PRNG key",
     ),
     "a rank above the dimension": (
@@ -149,7 +149,7 @@ CASES = {
         r"weight must lie in \[0, 1\]; got 7.0",
     ),
     "people beyond the number of identities": (
-        lambda: leave_one_out(X, IDS + 1, model(), np.array([0.5]), num_identities=2, num_iters=1),
+        lambda: leave_one_out(X, IDS + 1, model(), np.array([0.5]), num_people=2, num_iters=1),
         r"ids must be in \[0, 2\) or -1 for padding; got values from 1 to 2",
     ),
     "a path that fits nobody": (

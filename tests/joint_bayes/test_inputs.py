@@ -44,19 +44,19 @@ def test_unsigned_ids_are_ids(dtype, images, model):
     """A person who is left out gets the id -1, which is 255 in one byte."""
     x, ids = images
     weights = np.array([0.3])
-    expected, _ = leave_one_out(x, ids, model, weights, num_identities=3, num_iters=2)
+    expected, _ = leave_one_out(x, ids, model, weights, num_people=3, num_iters=2)
     for given in (ids.astype(dtype), jnp.asarray(ids.astype(dtype))):
-        found, _ = leave_one_out(x, given, model, weights, num_identities=3, num_iters=2)
+        found, _ = leave_one_out(x, given, model, weights, num_people=3, num_iters=2)
         assert_close(found, expected)
-        part = collect(x, given, num_identities=3, shift=np.zeros(2))
-        assert_close(part, collect(x, ids, num_identities=3, shift=np.zeros(2)))
+        part = collect(x, given, num_people=3, shift=np.zeros(2))
+        assert_close(part, collect(x, ids, num_people=3, shift=np.zeros(2)))
 
 
 def test_leave_one_out_reports_each_fit(images, model):
     """Without a prior two images of a person in two dimensions leave directions without a within-person variance."""
     x, ids = images
     flat = x * np.array([1.0, 0.0])
-    _, info = leave_one_out(flat, ids, model, np.array([0.0, 0.5]), num_identities=3, num_iters=2)
+    _, info = leave_one_out(flat, ids, model, np.array([0.0, 0.5]), num_people=3, num_iters=2)
     assert info.status.shape == (3, 2)
     assert (info.status[:, 0] == int(Status.RANK_DEFICIENT)).all()
     assert (info.status[:, 1] == int(Status.OK)).all()
@@ -66,9 +66,9 @@ def test_leave_one_out_needs_two_people(images, model):
     x, _ = images
     weights, alone = np.array([0.5]), np.zeros(len(x), np.int32)
     with pytest.raises(ValueError, match="ids must name at least two people; got 1"):
-        leave_one_out(x, alone, model, weights, num_identities=2, num_iters=1)
+        leave_one_out(x, alone, model, weights, num_people=2, num_iters=1)
     found, info = jax.jit(
-        lambda ids: leave_one_out(x, ids, model, weights, num_identities=2, num_iters=1)
+        lambda ids: leave_one_out(x, ids, model, weights, num_people=2, num_iters=1)
     )(alone)  # fmt: skip
     assert np.isnan(found).all()
     assert int(info.status[0, 0]) == Status.UNIDENTIFIED
@@ -83,7 +83,7 @@ def with_count(stats, value):
 
 @pytest.mark.parametrize("value", WRONG_COUNTS.values(), ids=WRONG_COUNTS)
 def test_counts_that_are_no_numbers_of_images_are_refused(value, images, model):
-    stats = with_count(collect(*images, num_identities=3, shift=np.zeros(2)), value)
+    stats = with_count(collect(*images, num_people=3, shift=np.zeros(2)), value)
     calls = [init, group_by_count, by_person, lambda s: fit(s, model, num_iters=1), lambda s: log_likelihood(model, s)]
     for call in calls:
         with pytest.raises(ValueError, match="must hold numbers of images, which are whole and at least 0; got 1"):
@@ -92,7 +92,7 @@ def test_counts_that_are_no_numbers_of_images_are_refused(value, images, model):
 
 @pytest.mark.parametrize("value", WRONG_COUNTS.values(), ids=WRONG_COUNTS)
 def test_under_jit_such_counts_give_nan_and_a_failing_status(value, images, model):
-    stats = with_count(collect(*images, num_identities=3, shift=np.zeros(2)), value)
+    stats = with_count(collect(*images, num_people=3, shift=np.zeros(2)), value)
 
     @jax.jit
     def both(stats):
@@ -105,7 +105,7 @@ def test_under_jit_such_counts_give_nan_and_a_failing_status(value, images, mode
 
 
 def test_the_steps_ask_for_numbers_of_images_too(images, model):
-    rows = by_person(collect(*images, num_identities=3, shift=np.zeros(2)))
+    rows = by_person(collect(*images, num_people=3, shift=np.zeros(2)))
     moments, _ = posterior.full(model, rows)
     halves = rows._replace(count=rows.count / 2, row_count=rows.row_count / 2)
     for e_step in (posterior.full, posterior.approximate):
@@ -170,9 +170,9 @@ def test_in_any_unit_a_fit_is_right_or_says_that_it_is_not(power):
         covs = {"identity_cov": 2 * scale**2 * np.eye(4), "noise_cov": scale**2 * np.eye(4)}
         prior = JointBayes(mean=jnp.zeros(4, jnp.float32), **{k: jnp.asarray(v, jnp.float32) for k, v in covs.items()})
         images = scale * x
-        stats = collect(images, ids, num_identities=6, shift=images.mean(axis=0))
+        stats = collect(images, ids, num_people=6, shift=images.mean(axis=0))
         model, info = fit(stats, prior, prior=prior, weight=0.3, num_iters=4)
-        _, left_out = leave_one_out(images, ids, prior, np.array([0.3]), num_identities=6, num_iters=4)
+        _, left_out = leave_one_out(images, ids, prior, np.array([0.3]), num_people=6, num_iters=4)
         return llr_matrix(diagonalize(model), images, images), int(info.status), left_out.status
 
     with np.errstate(over="ignore", under="ignore"):
@@ -196,7 +196,7 @@ def test_the_objective_of_a_source_that_lacks_directions_has_no_unit(power, rng)
         cov = jnp.asarray(scale**2 * np.diag([2.0, 1.0, 0.0]), jnp.float32)
         noise = jnp.asarray(scale**2 * np.eye(3), jnp.float32)
         prior = JointBayes(mean=jnp.zeros(3, jnp.float32), identity_cov=cov, noise_cov=noise)
-        stats = collect(scale * x, ids, num_identities=6, shift=np.zeros(3, np.float32))
+        stats = collect(scale * x, ids, num_people=6, shift=np.zeros(3, np.float32))
         return fit(stats, prior, prior=prior, weight=0.5, num_iters=3)[1].objective
 
     # (1 - w) log p changes by -k d log(scale), the divergence of two covariances by nothing.

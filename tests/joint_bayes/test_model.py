@@ -15,7 +15,7 @@ from tests.reference import joint_bayes_reference as reference
 from tests.tolerances import assert_close
 
 KEY = jax.random.key(20260711)
-drawn = jax.jit(sample, static_argnames=("num_identities", "num_images"))
+drawn = jax.jit(sample, static_argnames=("num_people", "num_images"))
 
 
 @pytest.mark.parametrize("rank", [None, 1])
@@ -50,7 +50,7 @@ def test_any_free_parameters_are_a_model(values):
 @pytest.mark.parametrize("rank", [None, 1])
 def test_samples_have_the_moments_of_the_model(rank, rng):
     model = draws.joint_bayes(rng, rank=rank)
-    images, identities = drawn(KEY, model, num_identities=20000, num_images=3)
+    images, identities = drawn(KEY, model, num_people=20000, num_images=3)
     assert images.shape == (20000, 3, 3)
     assert identities.shape == (20000, 3)
     np.testing.assert_allclose(identities.mean(axis=0), model.mean, atol=0.05)
@@ -58,14 +58,14 @@ def test_samples_have_the_moments_of_the_model(rank, rng):
     eps = np.asarray(images - identities[:, None, :])
     np.testing.assert_allclose(np.cov(eps.reshape(-1, 3).T), model.noise_cov, atol=0.08)
     np.testing.assert_allclose(np.einsum("ni,nj->ij", eps[:, 0], eps[:, 1]) / 20000, 0, atol=0.08)
-    again, _ = drawn(KEY, model, num_identities=20000, num_images=3)
+    again, _ = drawn(KEY, model, num_people=20000, num_images=3)
     np.testing.assert_array_equal(images, again)
 
 
 def test_what_is_sampled_is_found_again(rng):
     """Sample, start from moments, fit: both covariances within sampling error, and closer than the start."""
     truth = draws.joint_bayes(rng)
-    images, _ = drawn(KEY, truth, num_identities=3000, num_images=4)
+    images, _ = drawn(KEY, truth, num_people=3000, num_images=4)
     keep = rng.integers(1, 5, size=3000)  # ragged
     groups = [person[:m] for person, m in zip(np.asarray(images), keep, strict=True)]
     stats = draws.stats(groups, np.zeros(3))

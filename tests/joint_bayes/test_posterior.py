@@ -39,8 +39,8 @@ def test_any_counts_also_people_without_images(counts, seed):
     groups = [rng.normal(size=(m, 3)) * 2 for m in counts]
     mean = np.asarray(model.mean)
     sums = np.stack([(images - mean).sum(axis=0) for images in groups])
-    centred = np.concatenate(groups) - mean
-    stats = Stats(jnp.asarray(counts, float), jnp.asarray(sums), jnp.asarray(centred.T @ centred), model.mean)
+    centered = np.concatenate(groups) - mean
+    stats = Stats(jnp.asarray(counts, float), jnp.asarray(sums), jnp.asarray(centered.T @ centered), model.mean)
     present = [images for images in groups if len(images)]
     identity, noise = reference.e_step(model, present, with_covariance=True)
     moments, log_likelihood = full(model, by_person(stats))

@@ -8,15 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxface.core.blocks import padded_batches
-from jaxface.joint_bayes import collect, dense_ids, group_by_count, log_likelihood, merge, recenter
+from jaxface.core.labels import dense
+from jaxface.joint_bayes import collect, group_by_count, log_likelihood, merge, recenter
 from jaxface.joint_bayes.stats import about, by_person, rows_of, within_scatter
 from tests.joint_bayes import draws
 from tests.tolerances import assert_close
 
 
-def definition(x, ids, num_identities, shift):
+def definition(x, ids, num_people, shift):
     """Image by image."""
-    count, total = np.zeros(num_identities), np.zeros((num_identities, x.shape[1]))
+    count, total = np.zeros(num_people), np.zeros((num_people, x.shape[1]))
     second = np.zeros((x.shape[1], x.shape[1]))
     for row, person in zip(x, ids, strict=True):
         if person >= 0:
@@ -26,33 +27,17 @@ def definition(x, ids, num_identities, shift):
     return count, total, second
 
 
-@pytest.mark.parametrize(
-    ("labels", "ids", "names"),
-    [
-        (["b", "a", "b", "ä"], [1, 0, 1, 2], ["a", "b", "ä"]),
-        ([7, -3, 7, 7], [1, 0, 1, 1], [-3, 7]),
-        (np.array([2.5, 0.5], np.float32), [1, 0], [0.5, 2.5]),
-        ([], [], []),
-    ],
-)
-def test_any_labels_become_dense_ids(labels, ids, names):
-    found, found_names = dense_ids(labels)
-    assert found.dtype == np.int32
-    np.testing.assert_array_equal(found, ids)
-    np.testing.assert_array_equal(found_names, names)
-
-
 def test_labels_of_any_kind_give_the_same_statistics(rng):
     x, ids = rng.normal(size=(9, 3)), np.array([0, 2, 1, 1, 0, 2, 2, 0, 1], np.int32)
     named = np.array(["ann", "bob", "cyd"])[ids]
-    found, names = dense_ids(named)
-    stats = collect(x, found, num_identities=len(names), shift=np.zeros(3))
-    assert_close(stats, collect(x, ids, num_identities=3, shift=np.zeros(3)))
+    _, found, names = dense(named)
+    stats = collect(x, found, num_people=len(names), shift=np.zeros(3))
+    assert_close(stats, collect(x, ids, num_people=3, shift=np.zeros(3)))
 
 
 @jax.jit
 def collected(x, ids, shift):
-    return collect(x, ids, num_identities=4, shift=shift)
+    return collect(x, ids, num_people=4, shift=shift)
 
 
 @settings(max_examples=40, deadline=None)
@@ -77,14 +62,14 @@ def test_padded_blocks_of_a_stream(rng):
     for (rows, valid), (names, _) in zip(*blocks, strict=True):
         part = collected(rows, np.where(valid, names, -1).astype(np.int32), shift)
         total = part if total is None else merge(total, part)
-    assert_close(total, collect(x, ids, num_identities=4, shift=shift), factor=0.01)
+    assert_close(total, collect(x, ids, num_people=4, shift=shift), factor=0.01)
 
 
 @pytest.mark.parametrize("rows", [23, 24, 25, 3])  # the last block shares rows, is full, holds one row; one block
 def test_the_blocks_of_one_pass_do_not_show(rows, rng, monkeypatch):
     x, ids, shift = rng.normal(size=(rows, 3)), rng.integers(-1, 4, size=rows).astype(np.int32), rng.normal(size=3)
     monkeypatch.setattr("jaxface.joint_bayes.stats._BLOCK_SIZE", 8)
-    found = collect(x, ids, num_identities=4, shift=shift)
+    found = collect(x, ids, num_people=4, shift=shift)
     assert_close(tuple(found[:3]), definition(x, ids, 4, shift), factor=0.01)
 
 
@@ -126,7 +111,7 @@ def test_within_scatter_is_the_sum_over_people(rng):
 
 def test_singletons_have_no_scatter_within(rng):
     x = rng.normal(size=(12, 3)) + 5
-    stats = collect(x, np.arange(12, dtype=np.int32), num_identities=12, shift=np.zeros(3))
+    stats = collect(x, np.arange(12, dtype=np.int32), num_people=12, shift=np.zeros(3))
     assert_close(within_scatter(stats), np.zeros((3, 3)), factor=300)
     assert_close(by_person(stats).rows, x)
 
@@ -161,7 +146,7 @@ def test_the_shift_does_not_matter(rng):
 def test_float32_with_a_shift_near_the_mean_keeps_its_digits(rng):
     x = (rng.normal(size=(12, 3)) + 1000).astype(np.float32)
     ids = np.arange(12, dtype=np.int32) % 4
-    stats = collect(x, ids, num_identities=4, shift=np.full(3, 1000, np.float32))
+    stats = collect(x, ids, num_people=4, shift=np.full(3, 1000, np.float32))
     assert {leaf.dtype for leaf in stats} == {np.dtype("float32")}
     _, _, second = definition(x.astype(float), ids, 4, np.full(3, 1000.0))
     assert_close(stats.second_moment, second)

@@ -12,7 +12,7 @@ from tests.reference import joint_bayes_reference as reference
 from tests.tolerances import assert_close
 
 WEIGHTS = np.array([0.0, 0.2, 0.6, 1.0])
-left_out = jax.jit(leave_one_out, static_argnames=("num_identities", "num_iters"))
+left_out = jax.jit(leave_one_out, static_argnames=("num_people", "num_iters"))
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_leave_one_out_equals_a_plain_loop(rng):
                 identity, noise = reference.m_step(model, others, prior, weight, with_covariance=True)
                 model = JointBayes(mean=mean, identity_cov=identity, noise_cov=noise)
             expected[place] += reference.log_likelihood(model, groups[person : person + 1])
-    found, info = left_out(x, ids, prior, weights, num_identities=4, num_iters=3)
+    found, info = left_out(x, ids, prior, weights, num_people=4, num_iters=3)
     assert_close(found, expected, factor=10)
     assert info.objective.shape == (4, 2, 3)
     assert (info.status == 0).all()
@@ -88,7 +88,7 @@ def test_leave_one_out_does_not_mind_where_the_images_are(rng):
 
     def at(place):
         model = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), target)
-        return left_out((x + place).astype(np.float32), ids, model, weights, num_identities=4, num_iters=3)[0]
+        return left_out((x + place).astype(np.float32), ids, model, weights, num_people=4, num_iters=3)[0]
 
     np.testing.assert_allclose(at(3000.0), at(0.0), atol=0.1)
 

@@ -1,8 +1,22 @@
 """The transformation table of `jaxface.linalg`."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from jaxface.linalg import distances, gram, hadamard, nullspace, products, psd, scaling, scatter, spectral
+from jaxface.linalg import (
+    distances,
+    gram,
+    hadamard,
+    krylov,
+    nullspace,
+    products,
+    psd,
+    scaling,
+    scatter,
+    small_cholesky,
+    spectral,
+)
 from tests.transformations import Case
 
 
@@ -24,6 +38,16 @@ def rows(rng, n=7, d=4):
     return rng.normal(size=(n, d))
 
 
+def several(rng, k=2, d=3):
+    a = rng.normal(size=(k, d, 2 * d))
+    return a @ a.transpose(0, 2, 1) / d
+
+
+def spread(v):
+    return jnp.arange(1, v.shape[0] + 1, dtype=v.dtype) * v
+
+
+SPREAD = jax.tree_util.Partial(spread)
 LABELS = np.array([0, 1, 1, 2, 0, 2, 2], np.int32)
 
 CASES = [
@@ -88,6 +112,11 @@ CASES = [
     Case(scaling.shifted, lambda r: (rows(r), np.int32(3)), grad=(0,)),
     Case(gram.center, lambda r: (spd(r),), grad=(0,)),
     Case(gram.center_cross, lambda r: (r.normal(size=(3, 5)), spd(r)), grad=(0, 1)),
+    Case(krylov.conjugate_gradient, lambda r: (SPREAD, r.normal(size=4)), {"tol": 1e-6, "num_iters": 9}),
+    Case(krylov.spectral_range, lambda r: (SPREAD, r.normal(size=4)), {"num_steps": 3}, factor=100),
+    Case(small_cholesky.inverse_factor, lambda r: (several(r),), grad=(0,), factor=10),
+    Case(small_cholesky.inverse, lambda r: (several(r),), grad=(0,), factor=10),
+    Case(small_cholesky.log_det, lambda r: (several(r),), grad=(0,)),
     Case(hadamard.transform, lambda r: (r.normal(size=(3, 128)),), grad=(0,)),
 ]
 

@@ -54,9 +54,9 @@ def test_changing_the_bandwidth_does_not_retrace(rng):
 
 def test_centring_equals_centring_in_feature_space(rng):
     x, probes = rng.normal(size=(6, 4)) + 3, rng.normal(size=(3, 4))
-    centred = x - x.mean(0)
-    assert_close(gram.center(x @ x.T), centred @ centred.T, factor=10)
-    assert_close(gram.center_cross(probes @ x.T, x @ x.T), (probes - x.mean(0)) @ centred.T, factor=10)
+    centered = x - x.mean(0)
+    assert_close(gram.center(x @ x.T), centered @ centered.T, factor=10)
+    assert_close(gram.center_cross(probes @ x.T, x @ x.T), (probes - x.mean(0)) @ centered.T, factor=10)
 
 
 def test_errors_name_the_argument():

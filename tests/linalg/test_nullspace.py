@@ -18,8 +18,8 @@ def factors(x):
     inner = (x[:, 1:] - x[:, :1]).reshape(-1, x.shape[-1])
     outer = x[1:, 0] - x[0, 0]
     flat = x.reshape(-1, x.shape[-1])
-    centred = (x - x.mean(axis=1, keepdims=True)).reshape(-1, x.shape[-1])
-    return inner, outer, flat - flat.mean(axis=0), centred
+    centered = (x - x.mean(axis=1, keepdims=True)).reshape(-1, x.shape[-1])
+    return inner, outer, flat - flat.mean(axis=0), centered
 
 
 def dense_complement(within, total):

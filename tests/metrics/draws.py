@@ -26,10 +26,10 @@ def normal_scores(rng, num_genuine, num_impostor, *, shift=1.5, decimals=None):
     return scores[order], same[order]
 
 
-def people_pairs(rng, *, num_subjects, images, dim=8):
+def people_pairs(rng, *, num_people, images, dim=8):
     """All pairs of images of simulated people, some of whom vary more than others; score = -distance."""
-    ids = np.repeat(np.arange(num_subjects), images)
-    spread = 0.6 * rng.gamma(4.0, 0.25, size=num_subjects)
-    x = rng.normal(size=(num_subjects, dim))[ids] + spread[ids, None] * rng.normal(size=(ids.size, dim))
+    ids = np.repeat(np.arange(num_people), images)
+    spread = 0.6 * rng.gamma(4.0, 0.25, size=num_people)
+    x = rng.normal(size=(num_people, dim))[ids] + spread[ids, None] * rng.normal(size=(ids.size, dim))
     i, j = np.triu_indices(ids.size, 1)
     return -np.linalg.norm(x[i] - x[j], axis=1), ids[i] == ids[j], ids[i], ids[j]

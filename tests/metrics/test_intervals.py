@@ -14,8 +14,8 @@ from tests.tolerances import assert_close
 FAR = (0.0, 0.1, 0.25, 1.0)
 
 
-def tied_people(rng, *, num_subjects=5, images=3, decimals=0):
-    scores, same, a, b = people_pairs(rng, num_subjects=num_subjects, images=images, dim=3)
+def tied_people(rng, *, num_people=5, images=3, decimals=0):
+    scores, same, a, b = people_pairs(rng, num_people=num_people, images=images, dim=3)
     return np.round(scores, decimals), same, a, b
 
 
@@ -60,11 +60,11 @@ def test_resamples_of_one_person_are_left_out():
     np.testing.assert_array_equal(actual.eer, [0.0])
     result = intervals.subject_bootstrap(scores, same, a, b, rng=np.random.default_rng(0), num_resamples=200)
     assert 70 < result.num_undefined < 130  # half the draws of two people
-    assert result.num_subjects == 2
+    assert result.num_people == 2
 
 
 def test_the_estimates_are_the_metrics_of_the_data(rng):
-    scores, same, a, b = tied_people(rng, num_subjects=12, images=4, decimals=1)
+    scores, same, a, b = tied_people(rng, num_people=12, images=4, decimals=1)
     result = intervals.subject_bootstrap(scores, same, a, b, rng=rng, num_resamples=50, far=FAR, threshold=-1.5)
     curve = verification.roc(scores, same)
     assert_close(result.eer.estimate, verification.eer(curve))
@@ -98,7 +98,7 @@ def test_without_a_threshold_there_is_no_accuracy(rng):
 
 @pytest.mark.parametrize("limit", [1, 7, 40, 1000])
 def test_tiles_and_blocks_change_nothing(rng, monkeypatch, limit):
-    pairs = tied_people(rng, num_subjects=8, images=4, decimals=1)
+    pairs = tied_people(rng, num_people=8, images=4, decimals=1)
     draw = functools.partial(intervals.subject_bootstrap, *pairs, num_resamples=45, threshold=-2.0)
     whole = draw(rng=np.random.default_rng(5))
     monkeypatch.setattr(resampling, "_TILE_ELEMENTS", limit)
@@ -106,7 +106,7 @@ def test_tiles_and_blocks_change_nothing(rng, monkeypatch, limit):
 
 
 def test_names_of_subjects_and_the_order_of_pairs_change_nothing(rng):
-    scores, same, a, b = tied_people(rng, num_subjects=6, images=3, decimals=1)
+    scores, same, a, b = tied_people(rng, num_people=6, images=3, decimals=1)
     names = np.array([f"person {i}" for i in range(6)])
     order = rng.permutation(scores.size)
     whole = intervals.subject_bootstrap(scores, same, a, b, rng=np.random.default_rng(1), num_resamples=40)
@@ -122,7 +122,7 @@ def test_names_of_subjects_and_the_order_of_pairs_change_nothing(rng):
 
 
 def test_the_same_generator_gives_the_same_interval_and_another_does_not(rng):
-    pairs = tied_people(rng, num_subjects=10, images=4, decimals=3)
+    pairs = tied_people(rng, num_people=10, images=4, decimals=3)
     first, again, other = (
         intervals.subject_bootstrap(*pairs, rng=np.random.default_rng(seed), num_resamples=60) for seed in (4, 4, 5)
     )
@@ -134,7 +134,7 @@ def test_resamples_go_in_blocks_and_not_one_by_one(rng, monkeypatch):
     calls = []
     weigh = resampling.weigh
     monkeypatch.setattr(resampling, "weigh", lambda ranked, block: calls.append(len(block)) or weigh(ranked, block))
-    pairs = people_pairs(rng, num_subjects=40, images=4)
+    pairs = people_pairs(rng, num_people=40, images=4)
     intervals.subject_bootstrap(*pairs, rng=rng, num_resamples=1000)
     assert sum(calls) == 1 + 1000
     assert len(calls) <= 40
@@ -162,7 +162,7 @@ def test_subjects_cover_the_population_and_pairs_do_not():
     truth, num_sets = 0.1734, 60
     by_subject = by_pair = 0
     for _ in range(num_sets):
-        scores, same, a, b = people_pairs(rng, num_subjects=40, images=4)
+        scores, same, a, b = people_pairs(rng, num_people=40, images=4)
         eer = intervals.subject_bootstrap(scores, same, a, b, rng=rng, num_resamples=200, band_far=[0.1]).eer
         by_subject += eer.low <= truth <= eer.high
         by_pair += covered_by_pairs(rng, scores, same, truth)
@@ -242,13 +242,13 @@ def test_what_the_other_intervals_refuse(rng):
 
 @pytest.mark.parametrize(("level", "outside"), [(0.9, 50), (0.95, 25), (0.8, 100), (0.5, 250), (0.994, 3)])
 def test_percentiles_leave_so_many_draws_outside(level, outside, rng):
-    interval = intervals._percentiles(0.0, rng.permutation(1000).astype(float), level, num_subjects=40)
+    interval = intervals._percentiles(0.0, rng.permutation(1000).astype(float), level, num_people=40)
     assert (interval.low, interval.high) == (outside, 999 - outside)
 
 
 def test_there_is_no_interval_of_few_people_or_without_width(rng):
     """The EER of separated scores is 0 in every resample: [0, 0] claims that it is known."""
-    scores, same, a, b = people_pairs(rng, num_subjects=8, images=3)
+    scores, same, a, b = people_pairs(rng, num_people=8, images=3)
     apart = np.where(same, 1.0, -1.0)
     found = intervals.subject_bootstrap(apart, same, a, b, rng=rng, num_resamples=60)
     assert (found.eer.estimate, found.auc.estimate) == (0.0, 1.0)
@@ -264,7 +264,7 @@ def test_there_is_no_interval_of_few_people_or_without_width(rng):
 
 
 def test_scores_of_infinity_leave_an_interval_without_an_upper_end(rng):
-    scores, same, a, b = people_pairs(rng, num_subjects=8, images=3)
+    scores, same, a, b = people_pairs(rng, num_people=8, images=3)
     scores = np.where(same & (a == 0), -np.inf, scores)
     cllr = intervals.subject_bootstrap(scores, same, a, b, rng=rng, num_resamples=60).cllr
     assert np.isfinite(cllr.low)

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from jaxface.mixtures import cholesky, em, encode, gmm, initialize, normalize, pairs, pcca, stats, validity, views
+from jaxface.mixtures import em, encode, gmm, initialize, normalize, pairs, pcca, stats, validity, views
 from jaxface.mixtures.encode import Scores
 from jaxface.mixtures.gmm import GMM
 from jaxface.mixtures.pcca import PCCAMixture
@@ -101,9 +101,6 @@ FITS = {"num_iters": 2, "tol": 0.0, "regression": em.joint, "floor": 1e-6}
 SIZES = {"num_components": K, "num_iters": 2}
 
 CASES = [
-    Case(cholesky.inverse_factor, lambda r: (spd(r),), grad=(0,), factor=10),
-    Case(cholesky.inverse, lambda r: (spd(r),), grad=(0,), factor=10),
-    Case(cholesky.log_det, lambda r: (spd(r),), grad=(0,)),
     Case(views.solve, lambda r: _leaves(model(r)), partial=(0, 1), factor=10),
     Case(views.project, lambda r: forms_and(r, N + M), factor=10),
     Case(views.distance, lambda r: (forms_and(r)[0].whitening[0], r.normal(size=N)), factor=10),

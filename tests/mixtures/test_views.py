@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxface import mixtures
-from jaxface.mixtures import PCCAMixture, cholesky
+from jaxface.mixtures import PCCAMixture
 from tests.mixtures import draws
 from tests.mixtures.draws import D, N
 from tests.reference import mixtures_reference as reference
@@ -108,29 +108,3 @@ def test_without_loadings_the_views_are_independent(rng):
     assert_close(both[0], only_x[0] + only_y[0])
     assert_close(both[3].mean, np.zeros((4, 1, D)))
     assert_close(both[3].cov[0, 0], np.eye(D))
-
-
-@jax.jit
-def inverse_factor_and_more(a):
-    root = cholesky.inverse_factor(a)
-    return root, cholesky.inverse(a), cholesky.log_det(root)
-
-
-@pytest.mark.parametrize("size", [1, 5, 12])
-def test_inverse_factors(size, rng):
-    a = np.asarray(draws.noise(rng, 6, size, True))
-    root, inverse, log_det = inverse_factor_and_more(a)
-    for one, factor in zip(a, root, strict=True):
-        assert_close(factor, np.linalg.inv(np.linalg.cholesky(one)), factor=100)
-    assert_close(inverse, np.linalg.inv(a), factor=100)
-    assert_close(log_det, np.linalg.slogdet(a)[1], factor=10)
-
-
-def test_inverse_factors_of_ill_conditioned_and_indefinite_matrices(rng):
-    q = np.linalg.qr(rng.normal(size=(8, 8)))[0]
-    ill = (q * np.logspace(0, -9, 8)) @ q.T
-    bad = np.diag([1.0, 1, 1, -1, 1, 1, 1, 1])
-    root = np.asarray(inverse_factor_and_more(np.stack([ill, bad]))[0])
-    np.testing.assert_allclose(root[0] @ ill @ root[0].T, np.eye(8), atol=1e-5)
-    assert np.isnan(root[1]).any()
-    assert np.isfinite(root[0]).all()

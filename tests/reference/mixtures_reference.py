@@ -112,10 +112,10 @@ def gradients(model, v, dim_x, weights=None):
             mu, w, psi = mean[part], loadings[part], noise[part, part]
             weight = g[:, k].sum() / weights.sum()  # (37)
             private = v[:, part] - z[:, k] @ w.T
-            centre = (g[:, k, None] * private).sum(axis=0) / g[:, k].sum()
+            center = (g[:, k, None] * private).sum(axis=0) / g[:, k].sum()
             spread = (g[:, k, None] * (private - mu)).T @ (private - mu) / g[:, k].sum()
             inverse = np.linalg.inv(psi)
-            means.append(2 * weight * inverse @ (mu - centre))
+            means.append(2 * weight * inverse @ (mu - center))
             noises.append(weight * inverse @ (psi - w @ cov[k] @ w.T - spread) @ inverse)
         views.append((np.stack(means), np.stack(noises)))
     return views

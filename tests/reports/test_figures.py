@@ -73,8 +73,8 @@ def test_grid_shows_grey_colour_and_signed_images():
     assert picture.size[0] > 200
     signed = figures.image_grid(grey - 0.5, symmetric=True).axes[0].images[0]
     assert signed.norm.vmin == -signed.norm.vmax
-    colour = figures.image_grid(np.ones((1, 1, 4, 4, 3)))
-    assert colour.axes[0].images[0].get_array().shape == (4, 4, 3)
+    color = figures.image_grid(np.ones((1, 1, 4, 4, 3)))
+    assert color.axes[0].images[0].get_array().shape == (4, 4, 3)
     assert figures.to_png(figures.image_grid(np.zeros((1, 1, 4, 4)), symmetric=True))
 
 

@@ -20,7 +20,7 @@ def test_provenance_is_json_and_says_where_it_ran():
 def test_importing_the_library_leaves_the_edges_alone():
     """`import jaxface` and its algorithm rooms must not pull in what belongs to the edges."""
     code = (
-        "import sys, jaxface, jaxface.core.histogram, jaxface.linalg.gram, jaxface.subspace, jaxface.faces.pipeline\n"
+        "import sys, jaxface, jaxface.core.pair_counts, jaxface.linalg.gram, jaxface.subspace, jaxface.faces.pipeline\n"
         "import jaxface.cluster, jaxface.metrics, jaxface.data, jaxface.reports.html, jaxface.ensembles\n"
         "import jaxface.joint_bayes, jaxface.mixtures, jaxface.features, jaxface.sparse\n"
         "heavy = ['matplotlib', 'orbax', 'PIL', 'tqdm', 'safetensors', 'grain', 'sklearn', 'optax']\n"
@@ -98,7 +98,7 @@ import jax, jax.numpy as jnp, numpy as np
 from jaxface import joint_bayes
 x, ids = np.random.default_rng(0).normal(size=(60, 100)), np.repeat(np.arange(20), 3).astype(np.int32)
 model = joint_bayes.JointBayes(mean=jnp.zeros(100), identity_cov=jnp.eye(100), noise_cov=jnp.eye(100))
-stats = joint_bayes.collect(x, ids, num_identities=20, shift=np.zeros(100))
+stats = joint_bayes.collect(x, ids, num_people=20, shift=np.zeros(100))
 jax.block_until_ready(joint_bayes.fit_path(stats, model, model, jnp.linspace(0, 1, 11), num_iters=10))
 print("finished")
 """

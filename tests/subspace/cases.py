@@ -115,7 +115,7 @@ CASES = [
     Case(kernel_map.kernel_transform, lambda r: (a_kernel_map(r), r.normal(size=14)), grad=(0, 1)),
     Case(kernel_map.from_linear, lambda r: (gaussian(r), images(r), a_map(r)), grad=(0, 1, 2)),
     Case(
-        kernel_map.centred_map,
+        kernel_map.centered_map,
         lambda r: (gaussian(r), images(r), r.normal(size=(12, 12)), r.normal(size=(12, 2))),
         grad=(0, 1, 2, 3),
     ),

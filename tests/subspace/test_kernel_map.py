@@ -22,8 +22,8 @@ def test_a_linear_method_on_the_rows_of_the_gram_matrix(rng):
     linear, _ = pca.fit(k, num_components=3)
     fitted = kernel_map.from_linear(kernel, train, linear)
     assert_close(kernel_transform(fitted, x), transform(linear, np.asarray(kernel(train, x[None]))[:, 0]), factor=10)
-    centred = kernel_map.centred_map(kernel, train, k, rng.normal(size=(6, 2)))
-    assert_close(jax.vmap(kernel_transform, in_axes=(None, 0))(centred, train).mean(axis=0), np.zeros(2))
+    centered = kernel_map.centered_map(kernel, train, k, rng.normal(size=(6, 2)))
+    assert_close(jax.vmap(kernel_transform, in_axes=(None, 0))(centered, train).mean(axis=0), np.zeros(2))
 
 
 def test_names_of_kernels():

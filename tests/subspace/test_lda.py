@@ -10,9 +10,9 @@ from tests.tolerances import assert_close, largest_angle
 
 def dense_fisherfaces(x, labels, num_components, pca_components, ridge=0.0):
     """Textbook Fisherfaces: eigenvectors of S_t, then the generalised eigenproblem of S_b against S_w."""
-    centred = x - x.mean(0)
-    axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :pca_components]
-    y = centred @ axes
+    centered = x - x.mean(0)
+    axes = np.linalg.eigh(centered.T @ centered)[1][:, ::-1][:, :pca_components]
+    y = centered @ axes
     within, between = np.zeros((pca_components,) * 2), np.zeros((pca_components,) * 2)
     for c in np.unique(labels):
         rows = y[labels == c]

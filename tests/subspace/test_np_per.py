@@ -182,8 +182,8 @@ def test_float32_finds_the_rank_of_faces(condition, rng):
     assert int(info.rank) == 119
     assert by_host.basis.dtype == jnp.float32
     assert sine(by_host.basis, exact.basis) < 1e-5
-    centred = single - single.mean(axis=0)
-    spectrum = np.linalg.eigvalsh(centred @ centred.T)
+    centered = single - single.mean(axis=0)
+    spectrum = np.linalg.eigvalsh(centered @ centered.T)
     assert (spectrum > 240 * np.finfo(np.float32).eps * spectrum.max()).sum() < 239
 
 
@@ -456,7 +456,7 @@ X, GROUPS = np.arange(240.0).reshape(6, 40) ** 1.5, np.array([0, 0, 1, 1, 2, 2],
         (X, GROUPS, 1, r"num_groups must be at least 2 \(one group has no other to be told from\); got 1"),
         (X, GROUPS, 2, r"groups must be in \[0, 2\); got values from 0 to 2"),
         (X, GROUPS, 4, r"groups must use every id in \[0, 4\); got 3 of them"),
-        (X, GROUPS - 1, 3, r"groups must be in \[0, 3\); got values from -1 to 1.*jaxface.data.groups.dense"),
+        (X, GROUPS - 1, 3, r"groups must be in \[0, 3\); got values from -1 to 1.*jaxface.core.labels.dense"),
         (X, GROUPS.astype(float), 3, "groups must be dense integers; got dtype float64"),
         (X, GROUPS[:5], 3, r"groups must have shape \[.*n\] with n = 6; got shape \(5,\)"),
         (np.where(X > 9, np.nan, X), GROUPS, 3, "x must be finite"),

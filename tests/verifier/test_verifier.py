@@ -56,8 +56,10 @@ def dense_llr(found: Verifier, sets_a, sets_b):
     def log_density(rows):
         m, r = rows.shape
         cov = np.kron(np.ones((m, m)), t_mu) + np.kron(np.eye(m), t_eps)
-        centred = (rows - mean).ravel()
-        return -0.5 * (np.linalg.slogdet(cov)[1] + centred @ np.linalg.solve(cov, centred) + m * r * np.log(2 * np.pi))
+        centered = (rows - mean).ravel()
+        return -0.5 * (
+            np.linalg.slogdet(cov)[1] + centered @ np.linalg.solve(cov, centered) + m * r * np.log(2 * np.pi)
+        )
 
     raw = log_density(np.concatenate([sets_a, sets_b])) - log_density(sets_a) - log_density(sets_b)
     return float(found.calibration.slope) * raw + float(found.calibration.offset)

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+__all__ = ["Operator", "Solution", "conjugate_gradient", "spectral_range"]
+
 Operator = Callable[[jax.Array], jax.Array]
 _State = tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]
 

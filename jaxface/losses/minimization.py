@@ -11,6 +11,8 @@ import optax
 from jaxface.core import checks, fitinfo, loops
 from jaxface.core.fitinfo import FitInfo, Status
 
+__all__ = ["minimize"]
+
 P = TypeVar("P")
 
 

@@ -32,7 +32,7 @@ def test_tolerance_stops_early_and_nan_is_a_status():
 
 @pytest.mark.parametrize("learning_rate", [None, 0.1])
 def test_new_data_do_not_recompile(learning_rate):
-    from jaxface.losses.minimize import _minimize
+    from jaxface.losses.minimization import _minimize
 
     minimize(quadratic, {"x": jnp.zeros(2)}, jnp.ones(2), num_iters=2, learning_rate=learning_rate)
     before = _minimize._cache_size()

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 
 from jaxface.linalg.psd import symmetrize
 
+__all__ = ["inverse", "inverse_factor", "log_det"]
+
 
 def inverse_factor(a: jax.Array) -> jax.Array:
     """Lower R `[k, d, d]` with `R A R' = I`, so `R'R = A^-1`, of positive definite A; NaN where one is not."""

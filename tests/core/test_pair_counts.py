@@ -2,7 +2,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxface.core import histogram
+from jaxface.core import pair_counts
 from tests.tolerances import assert_close
 
 
@@ -25,7 +25,7 @@ def reference(scores, same, edges):
 @pytest.mark.parametrize("tile", [4, 7, 64])
 def test_all_pairs_equal_a_plain_count_for_every_tile(tile, rng):
     x, ids = whole_numbers(rng, 30), rng.integers(0, 6, 30)
-    found = histogram.count_all_pairs(inner, jnp.asarray(2.0), x, ids, num_bins=16, tile=tile)
+    found = pair_counts.count_all_pairs(inner, jnp.asarray(2.0), x, ids, num_bins=16, tile=tile)
     i, j = np.triu_indices(30, 1)
     genuine, impostor = reference(2 * (x[i] * x[j]).sum(1), ids[i] == ids[j], found.edges)
     np.testing.assert_array_equal(found.genuine, genuine)
@@ -40,7 +40,7 @@ def test_cross_pairs_equal_a_plain_count(tile, g, q, rng):
     gallery, probes = whole_numbers(rng, g), whole_numbers(rng, q)
     # Few people are on both sides, so that whole tiles, the padded ones too, are impostors.
     gallery_ids, probe_ids = rng.integers(0, 4, g), rng.integers(3, 8, q)
-    found = histogram.count_cross(
+    found = pair_counts.count_cross(
         inner, jnp.asarray(1.0), gallery, gallery_ids, probes, probe_ids, num_bins=16, tile=tile
     )
     same = (gallery_ids[:, None] == probe_ids).ravel()
@@ -53,27 +53,27 @@ def test_parts_with_one_span_add_to_the_whole(rng):
     x, ids = rng.normal(size=(20, 3)), np.arange(20) // 2
     options = {"num_bins": 8, "span": (-1.0, 1.0), "tile": 8}
     one = jnp.asarray(1.0)
-    whole = histogram.count_all_pairs(inner, one, x, ids, **options)
+    whole = pair_counts.count_all_pairs(inner, one, x, ids, **options)
     parts = [
-        histogram.count_all_pairs(inner, one, x[:8], ids[:8], **options),
-        histogram.count_all_pairs(inner, one, x[8:], ids[8:], **options),
-        histogram.count_cross(inner, one, x[:8], ids[:8], x[8:], ids[8:], **options),
+        pair_counts.count_all_pairs(inner, one, x[:8], ids[:8], **options),
+        pair_counts.count_all_pairs(inner, one, x[8:], ids[8:], **options),
+        pair_counts.count_cross(inner, one, x[:8], ids[:8], x[8:], ids[8:], **options),
     ]
-    merged = histogram.merge(histogram.merge(parts[0], parts[1]), parts[2])
+    merged = pair_counts.merge(pair_counts.merge(parts[0], parts[1]), parts[2])
     assert_close(merged, whole)
 
 
 def test_counts_move_to_the_host_before_they_overflow(rng, monkeypatch):
     x, ids = rng.normal(size=(40, 3)), np.arange(40) // 4
-    whole = histogram.count_all_pairs(inner, jnp.asarray(1.0), x, ids, tile=4, num_bins=8)
-    monkeypatch.setattr(histogram, "_SCORES_A_CALL", 7 * 4**2)
-    assert_close(histogram.count_all_pairs(inner, jnp.asarray(1.0), x, ids, tile=4, num_bins=8), whole)
+    whole = pair_counts.count_all_pairs(inner, jnp.asarray(1.0), x, ids, tile=4, num_bins=8)
+    monkeypatch.setattr(pair_counts, "_SCORES_A_CALL", 7 * 4**2)
+    assert_close(pair_counts.count_all_pairs(inner, jnp.asarray(1.0), x, ids, tile=4, num_bins=8), whole)
     assert whole.genuine.dtype == np.int64
 
 
 def test_one_genuine_score_only():
     x = np.array([[1.0], [1.0], [3.0]])
-    found = histogram.count_all_pairs(inner, jnp.asarray(1.0), x, np.array([0, 0, 1]), num_bins=4)
+    found = pair_counts.count_all_pairs(inner, jnp.asarray(1.0), x, np.array([0, 0, 1]), num_bins=4)
     assert found.genuine.sum() == found.genuine[1] == 1
     assert found.impostor[-1] == 2
 
@@ -92,11 +92,11 @@ def test_scores_that_are_nan_are_refused(row, span, rng):
     x[row] = 0
     one = jnp.asarray(1.0)
     with pytest.raises(ValueError, match="score must give numbers; some scores are NaN"):
-        histogram.count_all_pairs(plain_cosine, one, x, ids, span=span, tile=4)
+        pair_counts.count_all_pairs(plain_cosine, one, x, ids, span=span, tile=4)
     with pytest.raises(ValueError, match="some scores are NaN"):
-        histogram.count_cross(plain_cosine, one, x[::2], ids[::2], x, ids, span=span, tile=4)
+        pair_counts.count_cross(plain_cosine, one, x[::2], ids[::2], x, ids, span=span, tile=4)
     clean = np.delete(x, row, axis=0), np.delete(ids, row)
-    assert histogram.count_all_pairs(plain_cosine, one, *clean, span=span, tile=4).genuine.sum() >= 9
+    assert pair_counts.count_all_pairs(plain_cosine, one, *clean, span=span, tile=4).genuine.sum() >= 9
 
 
 def common_bits(params, a, b):
@@ -105,7 +105,7 @@ def common_bits(params, a, b):
 
 def test_scores_may_be_whole_numbers(rng):
     x, ids = rng.integers(0, 2, (12, 9)).astype(float), np.arange(12) // 3
-    found = histogram.count_all_pairs(common_bits, None, x, ids, num_bins=10, span=(-0.5, 9.5), tile=4)
+    found = pair_counts.count_all_pairs(common_bits, None, x, ids, num_bins=10, span=(-0.5, 9.5), tile=4)
     i, j = np.triu_indices(12, 1)
     genuine, impostor = reference((x[i] == x[j]).sum(1), ids[i] == ids[j], found.edges)
     np.testing.assert_array_equal(found.genuine, genuine)
@@ -120,23 +120,23 @@ def test_errors(rng):
     x = rng.normal(size=(4, 2))
     one = jnp.asarray(1.0)
     with pytest.raises(ValueError, match=r"span must be finite and increasing; got \(-inf,"):
-        histogram.count_all_pairs(logarithm, one, np.array([[1.0, 0], [0, 1], [1, 1], [1, 1]]), np.zeros(4, int))
+        pair_counts.count_all_pairs(logarithm, one, np.array([[1.0, 0], [0, 1], [1, 1], [1, 1]]), np.zeros(4, int))
     with pytest.raises(ValueError, match="rows of x must be at least 1; got 0"):
-        histogram.count_all_pairs(inner, one, x[:0], np.zeros(0, int))
+        pair_counts.count_all_pairs(inner, one, x[:0], np.zeros(0, int))
     with pytest.raises(ValueError, match="rows of probes must be at least 1; got 0"):
-        histogram.count_cross(inner, one, x, np.zeros(4, int), x[:0], np.zeros(0, int))
+        pair_counts.count_cross(inner, one, x, np.zeros(4, int), x[:0], np.zeros(0, int))
     with pytest.raises(ValueError, match="no genuine pair: every identity has one row only"):
-        histogram.count_all_pairs(inner, one, x, np.arange(4))
+        pair_counts.count_all_pairs(inner, one, x, np.arange(4))
     for wrong in (np.array([0, -1, 0, 1]), np.array([0, 1, 0, 2**32])):  # the last would be 0 in int32
         with pytest.raises(ValueError, match=r"ids must be in \[0, 2147483647\); got values from"):
-            histogram.count_all_pairs(inner, one, x, wrong)
+            pair_counts.count_all_pairs(inner, one, x, wrong)
     with pytest.raises(ValueError, match="ids must be dense integers; got dtype float64"):
-        histogram.count_all_pairs(inner, one, x, np.array([0.2, 0.7, 1.0, 1.0]))
+        pair_counts.count_all_pairs(inner, one, x, np.array([0.2, 0.7, 1.0, 1.0]))
     with pytest.raises(ValueError, match="span must be finite and increasing"):
-        histogram.count_all_pairs(inner, one, x, np.zeros(4, int), span=(1.0, 1.0))
+        pair_counts.count_all_pairs(inner, one, x, np.zeros(4, int), span=(1.0, 1.0))
     with pytest.raises(ValueError, match=r"ids must have shape \[n\] with n = 4"):
-        histogram.count_all_pairs(inner, one, x, np.zeros(3, int))
-    a = histogram.count_all_pairs(inner, one, x, np.zeros(4, int), span=(0.0, 1.0))
-    b = histogram.count_all_pairs(inner, one, x, np.zeros(4, int), span=(0.0, 2.0))
+        pair_counts.count_all_pairs(inner, one, x, np.zeros(3, int))
+    a = pair_counts.count_all_pairs(inner, one, x, np.zeros(4, int), span=(0.0, 1.0))
+    b = pair_counts.count_all_pairs(inner, one, x, np.zeros(4, int), span=(0.0, 2.0))
     with pytest.raises(ValueError, match="must share their edges"):
-        histogram.merge(a, b)
+        pair_counts.merge(a, b)

@@ -24,6 +24,21 @@ from jaxface.joint_bayes import posterior
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.linalg import psd
 
+__all__ = [
+    "ScoringBasis",
+    "choose_rank",
+    "diagonalize",
+    "llr",
+    "llr_matrix",
+    "low_rank",
+    "project",
+    "quadratic_form",
+    "score_projections",
+    "set_llr",
+    "set_llr_matrix",
+    "truncation_bounds",
+]
+
 
 class QuadraticForm(NamedTuple):
     """`2 (LLR - constant) = x1'A x1 + x2'A x2 + x1'B x2` for centred x."""
@@ -169,7 +184,7 @@ def _llr_matrix(basis: ScoringBasis, gallery: jax.Array, probes: jax.Array) -> j
 
 
 def score_projections(basis: ScoringBasis, gallery: jax.Array, probes: jax.Array) -> jax.Array:
-    """`llr_matrix` of rows that are projected already; the form that `core.histogram` counts."""
+    """`llr_matrix` of rows that are projected already; the form that `core.pair_counts` counts."""
     checks.shapes(values=(basis.values, "r"), gallery=(gallery, "g r"), probes=(probes, "q r"))
     checks.floating(gallery=gallery, probes=probes)
     values = basis.values

@@ -17,6 +17,8 @@ import numpy as np
 
 from jaxface.core import checks
 
+__all__ = ["ScoreCounts", "count_all_pairs", "count_cross", "merge"]
+
 Score = Callable[[Any, jax.Array, jax.Array], jax.Array]  # (params, a [t, d], b [t, d]) -> [t, t]
 
 TILE = 512  # 1 MB of float32 scores: they stay in a cache of the CPU until they are counted

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxface.core import histogram
+from jaxface.core import pair_counts
 from jaxface.joint_bayes import (
     JointBayes,
     ScoringBasis,
@@ -39,7 +39,7 @@ projected = jax.jit(jax.vmap(project, in_axes=(None, 0)))
 every_pair = jax.jit(jax.vmap(jax.vmap(llr, in_axes=(None, None, 0)), in_axes=(None, 0, None)))
 each_pair = jax.jit(jax.vmap(llr, in_axes=(None, 0, 0)))
 each_set = jax.jit(jax.vmap(set_llr, in_axes=(None, 0, None, 0, None)))
-drawn_pairs = jax.jit(sample, static_argnames=("num_identities", "num_images"))
+drawn_pairs = jax.jit(sample, static_argnames=("num_people", "num_images"))
 
 
 def pairs(rng, model, num=6):
@@ -169,7 +169,7 @@ def test_the_constant_makes_it_a_likelihood_ratio(rng):
 def test_likelihood_ratios_average_to_one_over_different_people(rng):
     """E[exp(LLR) | different] = 1 and the ordering of the two means: a score off by a constant fails this."""
     model = JointBayes(mean=jnp.ones(2), identity_cov=0.3 * jnp.eye(2), noise_cov=jnp.asarray([[1.0, 0.3], [0.3, 2.0]]))
-    images, _ = drawn_pairs(jax.random.key(0), model, num_identities=40000, num_images=2)
+    images, _ = drawn_pairs(jax.random.key(0), model, num_people=40000, num_images=2)
     score = each_pair
     different = score(model, images[:, 0], jnp.roll(images[:, 1], 1, axis=0))
     same = score(model, images[:, 0], images[:, 1])
@@ -197,7 +197,7 @@ def test_invariant_under_invertible_affine_maps(rank, rng):
 def test_truncation_bounds_hold_and_the_tolerance_is_kept():
     values = jnp.asarray([3.0, 0.5, 0.1, 0.0])
     model = JointBayes(mean=jnp.zeros(4), identity_cov=jnp.diag(values), noise_cov=jnp.eye(4))
-    images, _ = drawn_pairs(jax.random.key(1), model, num_identities=20000, num_images=2)
+    images, _ = drawn_pairs(jax.random.key(1), model, num_people=20000, num_images=2)
     bounds = bounds_of(model)
     assert bounds.shape == (5,)
     assert np.all(np.diff(bounds) <= 0)
@@ -289,11 +289,11 @@ def test_float32_scores_survive_a_mean_far_from_zero(rng):
 
 
 def test_the_histogram_counts_projected_scores(rng):
-    """`score_projections` has the form that `core.histogram` wants."""
+    """`score_projections` has the form that `core.pair_counts` wants."""
     model = draws.joint_bayes(rng, d=D)
     x, ids = draws.stacked(draws.people(rng, model))
     basis = basis_of(model)
     z = projected(basis, x)
-    counts = histogram.count_all_pairs(score_projections, basis, np.asarray(z), ids, num_bins=8)
+    counts = pair_counts.count_all_pairs(score_projections, basis, np.asarray(z), ids, num_bins=8)
     assert counts.genuine.sum() == sum(m * (m - 1) // 2 for m in draws.COUNTS)
     assert counts.genuine.sum() + counts.impostor.sum() == 25 * 24 // 2

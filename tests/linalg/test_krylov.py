@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxface.features import krylov
+from jaxface.linalg import krylov
 from tests.tolerances import assert_close
 
 
