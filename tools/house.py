@@ -35,12 +35,13 @@ VOCABULARY = {
 
 
 class Use(NamedTuple):
-    """A public or private name of `jaxface` that a file mentions."""
+    """A name of `jaxface` that a file mentions."""
 
     file: pathlib.Path
     line: int
     module: str
     name: str
+    is_export: bool = False  # imported by a package, to be imported from there again
 
 
 def module_of(path: pathlib.Path) -> str:
@@ -107,14 +108,14 @@ def home(dotted: str) -> tuple[str, str] | None:
     return (module, name) if name in DEFINED[module] else None
 
 
-def mentioned(tree: ast.Module, path: pathlib.Path, offset: int = 0) -> list[Use]:
+def mentioned(tree: ast.Module, path: pathlib.Path) -> list[Use]:
     """Every name of `jaxface` that a program uses."""
     local = imported(tree)
     found = []
     for node in ast.walk(tree):
-        chains = []
+        chains, is_export = [], False
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "jaxface":
-            chains = [f"{node.module}.{alias.name}" for alias in node.names]
+            chains, is_export = [f"{node.module}.{alias.name}" for alias in node.names], path.name == "__init__.py"
         elif isinstance(node, ast.Attribute):
             first, _, rest = ast.unparse(node).partition(".")
             if first in local:
@@ -122,14 +123,28 @@ def mentioned(tree: ast.Module, path: pathlib.Path, offset: int = 0) -> list[Use
         for chain in chains:
             place = home(chain)
             if place is not None:
-                found.append(Use(path, getattr(node, "lineno", 0) + offset, *place))
+                found.append(Use(path, getattr(node, "lineno", 0), *place, is_export))
     return found
 
 
-def fences(text: str) -> list[tuple[int, str]]:
-    """Python examples of a page with the line before each."""
-    parts = re.finditer(r"^```(?:python|\{testcode\})\n(.*?)^```", text, re.M | re.S)
-    return [(text[: part.start(1)].count("\n"), part.group(1)) for part in parts]
+def in_signatures(module: str) -> set[str]:
+    """Classes that the public functions of a module take or return: whoever calls these holds them."""
+    found = set()
+    for name in SURFACE[module] or []:
+        for node in ast.walk(DEFINED[module].get(name, ast.Pass())):
+            signature = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+            found |= {n.id for part in signature if part is not None for n in ast.walk(part) if isinstance(n, ast.Name)}
+    return found
+
+
+def examples(text: str) -> ast.Module:
+    """The Python examples of a page as one program, each at its own lines."""
+    lines = [""] * (text.count("\n") + 1)
+    for part in re.finditer(r"^```python\n(.*?)^```", text, re.M | re.S):
+        first = text[: part.start(1)].count("\n")
+        code = part.group(1).split("\n")
+        lines[first : first + len(code)] = code
+    return ast.parse("\n".join(lines))
 
 
 BY_TAIL = collections.defaultdict(list)
@@ -144,12 +159,7 @@ for _module, _names in DEFINED.items():
 def of_page(path: pathlib.Path) -> list[Use]:
     """Names in the examples of a page, and those that its sentences spell `module.name`."""
     text = path.read_text()
-    found = []
-    for offset, code in fences(text):
-        try:
-            found += mentioned(ast.parse(code), path, offset)
-        except SyntaxError:
-            continue
+    found = mentioned(examples(text), path)
     for match in re.finditer(r"`(?:\w+\.)*?(\w+\.\w+)[^`]*`", text):
         found += [Use(path, text[: match.start()].count("\n") + 1, *place) for place in BY_TAIL.get(match.group(1), [])]
     return found
@@ -203,10 +213,10 @@ def sizes() -> list[str]:
 def surface(mentions: list[Use]) -> list[str]:
     """Modules without a marked surface, names used from outside that are not on it, and names on it without a use."""
     found = []
-    used = collections.defaultdict(set)
+    used = collections.defaultdict(set, {name: in_signatures(name) for name in LIBRARY})
     for use in mentions:
         path = LIBRARY[use.module]
-        if use.file.relative_to(ROOT).parts[0] in COUNTING and use.file.name != "__init__.py":
+        if use.file.relative_to(ROOT).parts[0] in COUNTING and not use.is_export:
             used[use.module].add(use.name)
         if use.name.startswith("__"):
             continue
