@@ -1,5 +1,6 @@
 """The README's code runs, and the paths it names exist."""
 
+import importlib
 import pathlib
 import re
 
@@ -23,10 +24,15 @@ def test_the_five_lines_give_an_error_rate():
     assert int(names["info"].status) == 0
 
 
+def rows_of(head):
+    """The rows of a table below its head."""
+    return README.partition(head)[2].partition("\n\n")[0].splitlines()[2:]
+
+
 def test_rooms_studies_pages_and_pictures_exist():
     for room in re.findall(r"`(jaxface/\w+|benchmarks|tests|experiments|configs)`", README):
         assert (ROOT / room).is_dir(), room
-    papers = [row.split("|")[2:5] for row in README.partition("| paper |")[2].splitlines()[2:] if row.startswith("|")]
+    papers = [row.split("|")[2:5] for row in rows_of("| paper |")]
     assert len(papers) == 5
     for rooms, studies, pages in papers:
         for room in re.findall(r"`(.+?)`", rooms):
@@ -37,3 +43,15 @@ def test_rooms_studies_pages_and_pictures_exist():
             assert (ROOT / page).is_file(), page
     for picture in re.findall(r"!\[.*?\]\((.*?)\)", README):
         assert (ROOT / picture).is_file(), picture
+
+
+def test_every_claim_names_a_study_that_exists():
+    claims = [row.strip("| ").split(" | ") for row in rows_of("| claim |")]
+    assert len(claims) >= 15
+    for claim, _, _, verdict, studies in claims:
+        assert verdict, claim
+        names = re.findall(r"`(.+?)`", studies)
+        for name in names:
+            study, _, variant = name.partition(":")
+            study = study or names[0].partition(":")[0]
+            importlib.import_module(f"configs.{study}").get_config(variant or None)
