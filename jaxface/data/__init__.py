@@ -11,7 +11,7 @@
     groups      any labels -> dense ids; partial equivalence groups        dense, random_groups, track_groups
     pairs       pairs for verification                                     all_pairs, sampled_pairs, load, save
     overlap     people on two sides of a test, refused                     refuse_shared_people, refuse_shared_rows
-    splits      parts of rows, many random splits at once                  identity_disjoint, k_shot, folds, rows_in
+    splits      who trains, chooses settings and tests; random splits      Split, few_shot, identity_disjoint, k_shot
     synthetic   data with known truth                                      gaussian_identities, paired_views,
                                                                            rendered_faces, face_tracks
     rendering   a face drawn from numbers                                  render, landmarks

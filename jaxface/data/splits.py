@@ -1,4 +1,10 @@
-"""Splits: which part each row belongs to, int32 `[m, n]` for m random splits of n rows, -1 for unused rows.
+"""Splits of rows: which of them train, choose settings, and test.
+
+    Split              the rows for training, for choosing settings or calibrating, and for testing
+    of_parts           the split that numbered parts stand for, or many splits at once
+    few_shot           random splits with few training rows of each person and the same test rows for every number
+
+Random parts, int32 `[m, n]` for m draws of n rows, -1 for unused rows:
 
     identity_disjoint  parts of so many people each; nobody is in two parts
     k_shot             part 0: k rows of each person for training; part 1: the rest for testing
@@ -6,17 +12,82 @@
     image_folds        folds of rows in which each person is spread evenly, for closed-set identification
     rows_in            the rows of a part, `[m, r]`
 
-A part is a number for each row, so ragged data have splits of one shape. Split i is the same however many are drawn.
+A part is a number for each row, so ragged data have parts of one shape. Draw i is the same however many are drawn.
 """
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxface.core import checks
 
-__all__ = ["identity_disjoint", "identity_folds", "image_folds", "k_shot", "rows_in"]
+__all__ = [
+    "Split",
+    "few_shot",
+    "identity_disjoint",
+    "identity_folds",
+    "image_folds",
+    "k_shot",
+    "of_parts",
+    "rows_in",
+]
+
+_NO_ROWS = np.zeros(0, np.int64)
+
+
+class Split(NamedTuple):
+    """Row numbers of one data set, int64 `[r]` each; many splits of equal sizes have a leading axis m.
+
+    Models are fitted to `train`, which is also the gallery of an identification. `held_out` chooses settings or
+    calibrates. `test` is scored once: the probes.
+    """
+
+    train: np.ndarray
+    test: np.ndarray
+    held_out: np.ndarray = _NO_ROWS
+
+    @property
+    def test_to_train(self) -> float:
+        """Test rows for each training row: `metrics.split_interval` corrects for it."""
+        return self.test.shape[-1] / self.train.shape[-1]
+
+
+def of_parts(
+    parts: Any,
+    *,
+    train: int | Collection[int] = 0,
+    test: int | Collection[int] = 1,
+    held_out: int | Collection[int] = (),
+) -> Split:
+    """The split that parts `[n]` stand for, or the m splits of `[m, n]`; a field takes one part or several."""
+    parts = np.asarray(parts)
+    fields = (rows_in(np.atleast_2d(parts), numbers) for numbers in (train, test, held_out))
+    return Split(*(rows[0] if parts.ndim == 1 else rows for rows in fields))
+
+
+def few_shot(
+    ids: Any, *, num_train: int, most_train: int, num_held_out: int = 0, seed: int, num_splits: int
+) -> list[Split]:
+    """Random splits with `num_train` training and `num_held_out` held-out rows of each person; the rest are test rows.
+
+    The training rows of a smaller number are among those of a larger one, up to `most_train`, and the other rows are
+    the same for every number: errors of different numbers are of the same probes. Rows of a person stand together.
+    """
+    checks.at_least("num_train", num_train, 1)
+    checks.at_most("num_train", num_train, most_train, "most_train")
+    checks.at_least("num_held_out", num_held_out, 0)
+    ids = np.asarray(ids)
+    parts = k_shot(ids, num_train=most_train + num_held_out, rng=np.random.default_rng(seed), num_splits=num_splits)
+    rng = np.random.default_rng((seed, 1))
+    found = []
+    for part in parts:
+        rows = np.flatnonzero(part == 0)
+        by_person = rows[np.argsort(ids[rows], kind="stable")].reshape(-1, most_train + num_held_out)
+        shuffled = rng.permuted(by_person, axis=1)
+        train, held_out = shuffled[:, :num_train].ravel(), shuffled[:, most_train:].ravel()
+        found.append(Split(train, np.flatnonzero(part == 1), held_out))
+    return found
 
 
 def identity_disjoint(
@@ -43,8 +114,8 @@ def k_shot(ids: Any, *, num_train: int, rng: np.random.Generator, num_splits: in
         few = np.flatnonzero(counts <= num_train)
         raise ValueError(
             f"num_train = {num_train} needs {num_train + 1} rows of each person; {few.size} of {counts.size} people "
-            f"have fewer, such as id {few[0]} with {counts[few[0]]}. Ask for fewer (config.num_train), or leave people "
-            "out (jaxface.data.people_with)."
+            f"have fewer, such as id {few[0]} with {counts[few[0]]}. Ask for fewer, or leave people out "
+            "(jaxface.data.people_with)."
         )
     within = np.arange(ids.size) - np.repeat(np.cumsum(counts) - counts, counts)
     return _dealt((within >= num_train).astype(np.int32), ids, rng, num_splits)
@@ -66,19 +137,19 @@ def image_folds(ids: Any, *, num_folds: int, rng: np.random.Generator, num_split
     return _dealt(np.arange(ids.size, dtype=np.int32) % num_folds, ids, rng, num_splits)
 
 
-def rows_in(parts: Any, wanted: int | Collection[int]) -> np.ndarray:
-    """Rows whose part is `wanted`, or one of them, ascending: int64 `[m, r]`.
+def rows_in(parts: Any, number: int | Collection[int]) -> np.ndarray:
+    """Rows of the part `number`, or of several parts, ascending: int64 `[m, r]`.
 
-    All splits must have the same number of such rows; for ragged splits use `np.flatnonzero(parts[i] == wanted)`.
+    All draws must have the same number of such rows; for ragged parts use `np.flatnonzero(parts[i] == number)`.
     """
     parts = np.asarray(parts)
     checks.shapes(parts=(parts, "m n"))
-    inside = np.isin(parts, [wanted] if isinstance(wanted, int | np.integer) else list(wanted))
+    inside = np.isin(parts, [number] if isinstance(number, int | np.integer) else list(number))
     counts = inside.sum(1)
     if np.unique(counts).size != 1:
         raise ValueError(
-            f"every split must have the same number of rows in part {wanted}; got from {counts.min()} to "
-            f"{counts.max()}. Take them one split at a time: np.flatnonzero(parts[i] == {wanted})."
+            f"every split must have the same number of rows in part {number}; got from {counts.min()} to "
+            f"{counts.max()}. Take them one split at a time: np.flatnonzero(parts[i] == {number})."
         )
     return np.nonzero(inside)[1].reshape(len(parts), counts[0])
 
