@@ -1,14 +1,11 @@
 """How well a representation recognises: nearest-neighbour error of one split, made to be vmapped over splits."""
 
-import dataclasses
-
 import jax
-import jax.numpy as jnp
 
 from jaxface.cluster import neighbors
 from jaxface.core.blocks import each_row
 from jaxface.linalg import distances
-from jaxface.subspace import KernelMap, LinearMap, transform
+from jaxface.subspace import LinearMap, transform
 
 
 def error(gallery: jax.Array, gallery_ids: jax.Array, probes: jax.Array, probe_ids: jax.Array) -> jax.Array:
@@ -29,19 +26,3 @@ def cosine_error(x: jax.Array, ids: jax.Array, gallery: jax.Array, probes: jax.A
     """`error` by the largest cosine instead of the smallest distance."""
     directions = distances.normalize(x)
     return error(directions[gallery], ids[gallery], directions[probes], ids[probes])
-
-
-def leading(linear_map: LinearMap, width: jax.Array) -> LinearMap:
-    """The map that keeps the first `width` columns and zeros the rest: widths can then be vmapped."""
-    keep = jnp.arange(linear_map.basis.shape[1]) < width
-    return LinearMap(mean=linear_map.mean, basis=jnp.where(keep[None, :], linear_map.basis, 0))
-
-
-def leading_of_kernel(kernel_map: KernelMap, width: jax.Array) -> KernelMap:
-    """`leading` of a map of kernel values."""
-    keep = jnp.arange(kernel_map.coefficients.shape[1]) < width
-    return dataclasses.replace(
-        kernel_map,
-        coefficients=jnp.where(keep[None, :], kernel_map.coefficients, 0),
-        offset=jnp.where(keep, kernel_map.offset, 0),
-    )

@@ -21,7 +21,7 @@ from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
 from jaxface.reports.tables import Estimate, Table, percent_interval
-from jaxface.subspace import LinearMap, lda, pca, transform
+from jaxface.subspace import LinearMap, lda, linear_map, pca, transform
 
 _SHOWN = 9  # eigenfaces on the page
 _METHODS = ("raw pixels", "Eigenfaces", "Fisherfaces, PCA width chosen", "Fisherfaces, ridge chosen")
@@ -164,7 +164,7 @@ def _eigen_errors(
 
     def of_split(rows: jax.Array, queries: jax.Array) -> jax.Array:
         fitted, _ = pca.fit(x[rows], num_components=most)
-        kept = each_row(recognition.leading, fitted, components)
+        kept = each_row(linear_map.leading, fitted, components)
         return jax.vmap(recognition.error_of_map, in_axes=(0, None, None, None, None))(kept, x, ids, rows, queries)
 
     return jax.vmap(of_split)(gallery, probes)

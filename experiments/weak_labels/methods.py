@@ -10,10 +10,21 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from experiments.common import fields, recognition
+from experiments.common import fields
 from jaxface.core.fitinfo import FitInfo
 from jaxface.linalg import gram
-from jaxface.subspace import kernel_np_per, kernel_rca, kernel_transform, lda, np_per, pca, rca, transform
+from jaxface.subspace import (
+    kernel_map,
+    kernel_np_per,
+    kernel_rca,
+    kernel_transform,
+    lda,
+    linear_map,
+    np_per,
+    pca,
+    rca,
+    transform,
+)
 
 Setting = Mapping[str, jax.Array]
 
@@ -52,7 +63,7 @@ def grid(method: Method, scale: float, widest: int, config: Any) -> dict[str, np
 def _eigenfaces(setting: Setting, x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[Any, FitInfo]:
     del groups, num_groups
     fitted, info = pca.fit(x, num_components=min(len(x) - 1, x.shape[1]))
-    return recognition.leading(fitted, setting["width"]), info
+    return linear_map.leading(fitted, setting["width"]), info
 
 
 def _fisherfaces(setting: Setting, x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[Any, FitInfo]:
@@ -64,7 +75,7 @@ def _fisherfaces(setting: Setting, x: jax.Array, groups: jax.Array, *, num_group
 
 def _rca(setting: Setting, x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[Any, FitInfo]:
     fitted, info = rca.fit(x, groups, num_groups=num_groups, pca_components=_widest(x, num_groups))
-    return recognition.leading(fitted, setting["width"]), info
+    return linear_map.leading(fitted, setting["width"]), info
 
 
 def _ridge_rca(setting: Setting, x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[Any, FitInfo]:
@@ -84,7 +95,7 @@ def _np_per_of_dependent(setting: Setting, x: Any, groups: Any, *, num_groups: i
 def _kernel_rca(setting: Setting, x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[Any, FitInfo]:
     kernel = gram.gaussian(bandwidth=setting["bandwidth"])
     fitted, info = kernel_rca.fit(kernel, x, groups, num_groups=num_groups, pca_components=len(x) - num_groups)
-    return recognition.leading_of_kernel(fitted, setting["width"]), info
+    return kernel_map.leading(fitted, setting["width"]), info
 
 
 def _kernel_ridge_rca(setting: Setting, x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[Any, FitInfo]:

@@ -4,6 +4,7 @@ A method that centres in feature space has its centring folded into A and the of
 `y_i = (k(x_1, x_i), ..., k(x_n, x_i))`, the rows of the Gram matrix, becomes such a map by `from_linear`.
 """
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -15,7 +16,7 @@ from jaxface.core.pytree import params
 from jaxface.linalg.gram import Kernel
 from jaxface.subspace.linear_map import LinearMap
 
-__all__ = ["KernelMap", "kernel_transform"]
+__all__ = ["KernelMap", "kernel_transform", "leading"]
 
 
 @params
@@ -35,6 +36,16 @@ def kernel_transform(kernel_map: KernelMap, x: jax.Array) -> jax.Array:
     # The image stands first: a kernel may move both sides by the mean of the second, which is then the same for all.
     similarities = kernel_map.kernel(x[None, :], kernel_map.train)[0]
     return similarities @ kernel_map.coefficients + kernel_map.offset
+
+
+def leading(kernel_map: KernelMap, width: jax.Array | int) -> KernelMap:
+    """The map that keeps the first `width` outputs and zeros the rest, as `linear_map.leading` does."""
+    keep = jnp.arange(kernel_map.coefficients.shape[1]) < width
+    return dataclasses.replace(
+        kernel_map,
+        coefficients=jnp.where(keep[None, :], kernel_map.coefficients, 0),
+        offset=jnp.where(keep, kernel_map.offset, 0),
+    )
 
 
 def from_linear(kernel: Kernel, train: jax.Array, linear_map: LinearMap) -> KernelMap:

@@ -1,11 +1,12 @@
 """The affine map `z = W'(x - mean)` that every linear subspace method returns."""
 
 import jax
+import jax.numpy as jnp
 
 from jaxface.core import checks
 from jaxface.core.pytree import params
 
-__all__ = ["LinearMap", "compose", "reconstruct", "transform"]
+__all__ = ["LinearMap", "compose", "leading", "reconstruct", "transform"]
 
 
 @params
@@ -32,6 +33,15 @@ def reconstruct(linear_map: LinearMap, z: jax.Array) -> jax.Array:
     checks.floating(z=z)
     checks.shapes(basis=(linear_map.basis, "d r"), z=(z, "r"))
     return linear_map.mean + linear_map.basis @ z
+
+
+def leading(linear_map: LinearMap, width: jax.Array | int) -> LinearMap:
+    """The map that keeps the first `width` columns and zeros the rest.
+
+    The shape stays, so one program serves every width, and `vmap` tries many.
+    """
+    keep = jnp.arange(linear_map.basis.shape[1]) < width
+    return LinearMap(mean=linear_map.mean, basis=jnp.where(keep[None, :], linear_map.basis, 0))
 
 
 def compose(first: LinearMap, second: LinearMap) -> LinearMap:

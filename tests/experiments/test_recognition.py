@@ -1,10 +1,7 @@
-import jax
 import jax.numpy as jnp
-import numpy as np
 
 from experiments.common import recognition
-from jaxface.linalg import gram
-from jaxface.subspace import KernelMap, LinearMap, kernel_transform
+from jaxface.subspace import LinearMap
 from tests.tolerances import assert_close
 
 
@@ -20,21 +17,10 @@ def test_cosine_error_ignores_length():
     assert_close(recognition.cosine_error(x, ids, jnp.array([0, 1]), jnp.array([2, 3])), 0.0)
 
 
-def test_widths_can_be_vmapped(rng):
+def test_error_of_a_map(rng):
     fitted = LinearMap(mean=jnp.zeros(4), basis=jnp.asarray(rng.normal(size=(4, 3))))
-    kept = jax.vmap(recognition.leading, in_axes=(None, 0))(fitted, jnp.array([1, 3]))
-    assert_close(kept.basis[0], np.pad(np.asarray(fitted.basis[:, :1]), ((0, 0), (0, 2))))
-    assert_close(kept.basis[1], fitted.basis)
     x = jnp.asarray(rng.normal(size=(6, 4)))
     ids = jnp.array([0, 1, 2, 0, 1, 2], jnp.int32)
     z = x @ fitted.basis
     expected = recognition.error(z[:3], ids[:3], z[3:], ids[3:])
     assert_close(recognition.error_of_map(fitted, x, ids, jnp.arange(3), jnp.arange(3, 6)), expected)
-
-
-def test_leading_coordinates_of_a_kernel_map(rng):
-    a, offset = jnp.asarray(rng.normal(size=(6, 3))), jnp.asarray(rng.normal(size=3))
-    train = jnp.asarray(rng.normal(size=(6, 4)))
-    fitted = KernelMap(kernel=gram.linear(), train=train, coefficients=a, offset=offset)
-    whole, kept = (kernel_transform(each, train[0]) for each in (fitted, recognition.leading_of_kernel(fitted, 2)))
-    assert_close(kept, whole.at[2].set(0.0))

@@ -71,6 +71,7 @@ LITERAL = {"num_groups": 5, "rkhs_orthonormal": False}
 
 CASES = [
     Case(linear_map.transform, lambda r: (a_map(r), r.normal(size=4)), grad=(0, 1)),
+    Case(linear_map.leading, lambda r: (a_map(r), np.int32(1)), partial=(0,)),
     Case(linear_map.reconstruct, lambda r: (a_map(r), r.normal(size=2)), grad=(0, 1)),
     Case(pca.principal_axes, lambda r: (samples(r),), {"num_components": 3}, factor=10),
     Case(pca.fit, lambda r: (samples(r),), {"num_components": 3}, factor=10),
@@ -113,6 +114,7 @@ CASES = [
     Case(kernel_np_per.dual, lambda r: (a_gram_matrix(r), GROUPS), LITERAL, grad=(0,), factor=10),
     Case(np_per.project, lambda r: (images(r), GROUPS, r.normal(size=14)), FIVE, grad=(0, 2), factor=10),
     Case(kernel_map.kernel_transform, lambda r: (a_kernel_map(r), r.normal(size=14)), grad=(0, 1)),
+    Case(kernel_map.leading, lambda r: (a_kernel_map(r), np.int32(1)), partial=(0,)),
     Case(kernel_map.from_linear, lambda r: (gaussian(r), images(r), a_map(r)), grad=(0, 1, 2)),
     Case(
         kernel_map.centered_map,

@@ -39,3 +39,10 @@ def test_probes_are_one_product_and_not_one_shifted_copy_of_the_training_images_
     program = jax.make_jaxpr(jax.vmap(kernel_transform, in_axes=(None, 0)))(fitted, rng.normal(size=(11, 5)))
     sizes = [out.aval.size for equation in program.eqns for out in equation.outvars]
     assert max(sizes) <= 11 * 7
+
+
+def test_leading_coordinates_keep_their_offset(rng):
+    train, a, offset = rng.normal(size=(6, 4)), rng.normal(size=(6, 3)), rng.normal(size=3)
+    fitted = KernelMap(kernel=gram.linear(), train=train, coefficients=a, offset=offset)
+    whole, kept = (kernel_transform(each, train[0]) for each in (fitted, kernel_map.leading(fitted, 2)))
+    assert_close(kept, whole.at[2].set(0.0))

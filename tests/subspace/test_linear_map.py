@@ -27,3 +27,10 @@ def test_composition_is_one_map_after_the_other(rng):
     x = rng.normal(size=6)
     expected = linear_map.transform(second, linear_map.transform(first, x))
     assert_close(linear_map.transform(linear_map.compose(first, second), x), expected)
+
+
+def test_leading_columns_of_many_widths(rng):
+    fitted = LinearMap(mean=np.zeros(4), basis=rng.normal(size=(4, 3)))
+    kept = jax.vmap(linear_map.leading, in_axes=(None, 0))(fitted, np.array([1, 3]))
+    assert_close(kept.basis[0], np.pad(fitted.basis[:, :1], ((0, 0), (0, 2))))
+    assert_close(kept.basis[1], fitted.basis)
