@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.committee import analysis, methods, report, splits
+from experiments.committee import analysis, methods, report
 from experiments.committee.methods import METHODS
+from experiments.committee.samples import random_samples
 from experiments.common import fields, inputs, trials
 from experiments.common.publish import publish
 from jaxface.core import checks
@@ -82,13 +83,13 @@ def of_size(config: ConfigDict, x: jax.Array, ids: np.ndarray, num_train: int) -
     """Errors `[methods, splits]` and the analysis of the first split."""
     found = []
     first: dict[str, np.ndarray] = {}
-    drawn = splits.random_splits(config, x, ids, num_train)
-    for number, split in enumerate(progress(drawn, f"{num_train} images a person", total=config.num_splits)):
-        found.append(methods.errors(config, split, number))
+    drawn = random_samples(config, x, ids, num_train)
+    for number, samples in enumerate(progress(drawn, f"{num_train} images a person", total=config.num_splits)):
+        found.append(methods.errors(config, samples, number))
         if number == 0:
-            first = analysis.sizes(config, split) | analysis.freedom_of_choice(config, split)
-            first["test to train"] = np.asarray(len(split.probe_ids) / len(split.train_ids))
-            asked = split.probe_ids[pairs.limited(split.probe_ids, max_rows=config.max_images)]
+            first = analysis.sizes(config, samples) | analysis.freedom_of_choice(config, samples)
+            first["test to train"] = np.asarray(len(samples.probe_ids) / len(samples.train_ids))
+            asked = samples.probe_ids[pairs.limited(samples.probe_ids, max_rows=config.max_images)]
             first["largest share"] = np.asarray(trials.share_of(asked))
     return {name: np.stack([each[name] for each in found], axis=-1) for name in found[0]} | first
 

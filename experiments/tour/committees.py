@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.committee import methods, splits
+from experiments.committee import methods
 from experiments.committee.methods import COMMITTEES, METHODS
+from experiments.committee.samples import random_samples
 from experiments.common import inputs
 from experiments.tour.part import Part
 from jaxface.data import LabelledImages
@@ -25,14 +26,14 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     x = inputs.encode(jnp.asarray(faces.images, inputs.working_dtype()), config.image_steps)
     (num_train,) = config.num_train
     found, grown, ratio = [], {}, 0.0
-    for number, split in enumerate(splits.random_splits(config, x, faces.ids, num_train)):
-        found.append(methods.errors(config, split, number)["errors"])
-        ratio = len(split.probes) / len(split.train)
+    for number, samples in enumerate(random_samples(config, x, faces.ids, num_train)):
+        found.append(methods.errors(config, samples, number)["errors"])
+        ratio = len(samples.probes) / len(samples.train)
         if number == 0:
-            drawn = methods.committees(config, split, jax.random.key(int(rng.integers(2**31))))
-            posteriors = log_posteriors(drawn[COMMITTEES[0]], split.probes, posterior=POSTERIORS[config.posterior])
+            drawn = methods.committees(config, samples, jax.random.key(int(rng.integers(2**31))))
+            posteriors = log_posteriors(drawn[COMMITTEES[0]], samples.probes, posterior=POSTERIORS[config.posterior])
             grown = {
-                f"growth {name}": np.asarray(growth(posteriors, split.probe_ids, rule=rule).accuracy)
+                f"growth {name}": np.asarray(growth(posteriors, samples.probe_ids, rule=rule).accuracy)
                 for name, rule in RULES.items()
             }
     errors = np.stack(found, axis=-1)

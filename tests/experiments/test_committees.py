@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from configs import committee as config_file
-from experiments.committee import analysis, methods, splits
+from experiments.committee import analysis, methods, samples
 from experiments.committee import study as committee
 from experiments.committee.methods import COMMITTEES, METHODS, SINGLE
 from tests.tolerances import assert_close
@@ -27,14 +27,16 @@ def faces(rng, *, spread=1.0):
 
 def split_of(config, x):
     (num_train,) = config.num_train
-    return next(splits.random_splits(config, x, IDS, num_train))
+    return next(samples.random_samples(config, x, IDS, num_train))
 
 
 def test_rows_of_a_split_differ_and_probes_are_shared(monkeypatch):
-    monkeypatch.setattr(splits, "_coordinates", lambda x, train, num_axes: x[:, 0])
+    monkeypatch.setattr(samples, "_coordinates", lambda x, train, num_axes: x[:, 0])
     config = study(num_train=(2, 3), num_splits=3)
     rows = np.arange(48)
-    for small, large in zip(*(splits.random_splits(config, rows[:, None], IDS, size) for size in (2, 3)), strict=True):
+    for small, large in zip(
+        *(samples.random_samples(config, rows[:, None], IDS, size) for size in (2, 3)), strict=True
+    ):
         np.testing.assert_array_equal(small.probes, large.probes)
         np.testing.assert_array_equal(small.held_out, large.held_out)
         assert set(small.train) < set(large.train)
@@ -54,9 +56,9 @@ def test_coordinates_are_principal_axes_of_the_training_images(rng):
     scatter = y.T @ y
     assert_close(scatter, np.diag(np.diag(scatter)), factor=10)
     assert (np.diff(np.diag(scatter)) < 0).all()
-    assert splits.freedom(split, 0.0) == 18 - 6
+    assert samples.freedom(split, 0.0) == 18 - 6
     variances = np.diag(scatter) / scatter[0, 0]
-    assert splits.freedom(split, float(variances[4])) == 4  # more than the floor
+    assert samples.freedom(split, float(variances[4])) == 4  # more than the floor
 
 
 def test_members_have_the_axes_and_bags_that_they_are_named_for(rng):
