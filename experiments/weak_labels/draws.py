@@ -74,13 +74,13 @@ def embedded(task: Problem, draws: Draws, method: Method, setting: methods.Setti
     fitted, info = _fit_draws(method, setting, x, draws.rows, draws.groups, num_groups=draws.num_groups)
     z, refitted = _embed_draws(method, fitted, x), 0
     if method.refit is not None:
-        failed = np.flatnonzero(np.asarray(info.status) == int(Status.RANK_DEFICIENT))
+        failed = np.flatnonzero(np.asarray(info.status) == Status.RANK_DEFICIENT)
         for draw in failed:
             again, own = method.refit(setting, x[draws.rows[draw]], draws.groups[draw], num_groups=draws.num_groups)
             raise_if_failed(own, f"{method.title}, draw {draw}")
             z = z.at[draw].set(_embed(method, again, x))
         refitted = len(failed)
-        info = info._replace(status=jnp.where(info.status == int(Status.RANK_DEFICIENT), 0, info.status))
+        info = info._replace(status=jnp.where(info.status == Status.RANK_DEFICIENT, Status.OK, info.status))
     raise_if_failed(info, method.title)
     return Found(z, refitted)
 

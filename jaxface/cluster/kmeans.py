@@ -168,18 +168,21 @@ def _iterate(x: jax.Array, init: KMeans, num_iters: int, tol: float) -> _Ended:
     (centers, replaced), trace = loops.iterate(step, start, num_iters=num_iters, tol=tol)
     labels, squared = _assign(centers, x)
     used = jax.ops.segment_max(jnp.ones_like(labels), labels, centers.shape[0]) > 0
-    status = jnp.where(used.all(), int(Status.OK), int(Status.EMPTY_COMPONENT))
-    status = jnp.where(trace.status == int(Status.NON_FINITE), trace.status, fitinfo.worst(trace.status, status))
-    info = fitinfo.closed_form(dtype=x.dtype, status=status, objective=trace.objective)
-    return _Ended(
-        KMeans(centers=centers), info._replace(num_iters=trace.num_iters, num_replaced=replaced), squared.sum()
+    is_lost = trace.status == Status.NON_FINITE
+    cases = (is_lost, Status.NON_FINITE), (~used.all(), Status.EMPTY_COMPONENT)
+    info = fitinfo.iterative(
+        status=fitinfo.diagnose(*cases, otherwise=trace.status),
+        num_iters=trace.num_iters,
+        objective=trace.objective,
+        num_replaced=replaced,
     )
+    return _Ended(KMeans(centers=centers), info, squared.sum())
 
 
 def _in_unit_of_data(ended: _Ended, power: jax.Array) -> tuple[KMeans, FitInfo]:
     """Clusters and report from the unit `2^power`; an inertia that has no number there is NON_FINITE."""
     objective = scaling.shifted(ended.info.objective, 2 * power)
-    status = jnp.where(jnp.isinf(objective).any(), int(Status.NON_FINITE), ended.info.status)
+    status = fitinfo.diagnose((jnp.isinf(objective).any(), Status.NON_FINITE), otherwise=ended.info.status)
     centers = scaling.shifted(ended.clusters.centers, power)
     return KMeans(centers=centers), ended.info._replace(status=status, objective=objective)
 

@@ -10,8 +10,20 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
-__all__ = ["FitError", "FitInfo", "Status", "all_finite", "closed_form", "or_non_finite", "raise_if_failed", "worst"]
+__all__ = [
+    "FitError",
+    "FitInfo",
+    "Status",
+    "all_finite",
+    "closed_form",
+    "diagnose",
+    "iterative",
+    "or_non_finite",
+    "raise_if_failed",
+    "worst",
+]
 
 
 class Status(enum.IntEnum):
@@ -45,18 +57,34 @@ class FitError(RuntimeError):
         self.status = status
 
 
-def closed_form(
-    *, dtype: Any, status: Any = Status.OK, rank: Any = -1, jitter: Any = 0.0, objective: Any = None
-) -> FitInfo:
+def closed_form(*, dtype: DTypeLike, status: Any = Status.OK, rank: Any = -1, jitter: Any = 0.0) -> FitInfo:
     """The report of a fit without iterations."""
+    return iterative(status=status, num_iters=0, objective=jnp.zeros((0,), dtype), rank=rank, jitter=jitter)
+
+
+def iterative(
+    *, status: Any, num_iters: Any, objective: jax.Array, rank: Any = -1, jitter: Any = 0.0, num_replaced: Any = 0
+) -> FitInfo:
+    """The report of a fit in steps; the jitter takes the type of the objective `[t]`."""
     return FitInfo(
         status=jnp.asarray(status, jnp.int32),
-        num_iters=jnp.zeros((), jnp.int32),
-        objective=jnp.zeros((0,), dtype) if objective is None else objective,
+        num_iters=jnp.asarray(num_iters, jnp.int32),
+        objective=objective,
         rank=jnp.asarray(rank, jnp.int32),
-        jitter=jnp.asarray(jitter, dtype),
-        num_replaced=jnp.zeros((), jnp.int32),
+        jitter=jnp.asarray(jitter, objective.dtype),
+        num_replaced=jnp.asarray(num_replaced, jnp.int32),
     )
+
+
+def diagnose(*cases: tuple[Any, Any], otherwise: Any = Status.OK) -> jax.Array:
+    """The status of the first case `(condition, status)` whose condition holds, int32; `otherwise` where none does.
+
+    Conditions are Boolean scalars, or arrays of one shape such as `[m]` for the members of an ensemble.
+    """
+    status = jnp.asarray(otherwise, jnp.int32)
+    for condition, code in reversed(cases):
+        status = jnp.where(condition, jnp.asarray(code, jnp.int32), status)
+    return status
 
 
 def worst(*statuses: Any) -> jax.Array:
@@ -66,7 +94,7 @@ def worst(*statuses: Any) -> jax.Array:
 
 def or_non_finite(status: Any, inputs: Any) -> jax.Array:
     """`status`, or NON_FINITE where `inputs` hold NaN or infinity: no other status means anything then."""
-    return jnp.where(all_finite(inputs), jnp.asarray(status, jnp.int32), int(Status.NON_FINITE))
+    return diagnose((~all_finite(inputs), Status.NON_FINITE), otherwise=status)
 
 
 def all_finite(tree: Any) -> jax.Array:
@@ -93,7 +121,7 @@ _REMEDIES = {
     Status.UNIDENTIFIED: (
         "the data do not determine the parameters, as when nobody has two images, or when every member of a committee "
         "calls the truth impossible",
-        "add people with two or more images, or data that every parameter has a part in, or a prior if this fit takes "
+        "add people with two or more images or data that depend on every parameter, or give a prior if this fit takes "
         "one",
     ),
     Status.EMPTY_COMPONENT: (

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxface.core import checks
-from jaxface.core.fitinfo import Status
+from jaxface.core.fitinfo import Status, diagnose, or_non_finite
 
 __all__ = ["iterate"]
 
@@ -39,8 +39,7 @@ def iterate(
 
 def _fixed(update: Callable[[S], tuple[S, jax.Array]], state: S, num_iters: int) -> tuple[S, Trace]:
     state, objective = jax.lax.scan(lambda carry, _: update(carry), state, length=num_iters)
-    status = jnp.where(jnp.isfinite(objective).all(), int(Status.OK), int(Status.NON_FINITE))
-    return state, Trace(status.astype(jnp.int32), jnp.asarray(num_iters, jnp.int32), objective)
+    return state, Trace(or_non_finite(Status.OK, objective), jnp.asarray(num_iters, jnp.int32), objective)
 
 
 def _until_settled(update: Callable[[S], tuple[S, jax.Array]], state: S, num_iters: int, tol: float) -> tuple[S, Trace]:
@@ -48,18 +47,17 @@ def _until_settled(update: Callable[[S], tuple[S, jax.Array]], state: S, num_ite
 
     def running(carry: Any) -> jax.Array:
         step, _, _, status = carry
-        return (step < num_iters) & (status == int(Status.MAX_ITERS))
+        return (step < num_iters) & (status == Status.MAX_ITERS)
 
     def body(carry: Any) -> Any:
         step, state, objective, _ = carry
         state, value = update(state)
         last = jnp.where(step > 0, objective[step - 1], jnp.asarray(jnp.inf, dtype))
         settled = jnp.abs(value - last) <= tol * jnp.maximum(jnp.abs(value), jnp.finfo(dtype).tiny)
-        status = jnp.where(settled, int(Status.OK), int(Status.MAX_ITERS))
-        status = jnp.where(jnp.isfinite(value), status, int(Status.NON_FINITE))
-        return step + 1, state, objective.at[step].set(value), status.astype(jnp.int32)
+        status = diagnose((~jnp.isfinite(value), Status.NON_FINITE), (settled, Status.OK), otherwise=Status.MAX_ITERS)
+        return step + 1, state, objective.at[step].set(value), status
 
     empty = jnp.full((num_iters,), jnp.nan, dtype)
-    start = (jnp.zeros((), jnp.int32), state, empty, jnp.asarray(int(Status.MAX_ITERS), jnp.int32))
+    start = (jnp.zeros((), jnp.int32), state, empty, jnp.asarray(Status.MAX_ITERS, jnp.int32))
     step, state, objective, status = jax.lax.while_loop(running, body, start)
     return state, Trace(status, step, objective)

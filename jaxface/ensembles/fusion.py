@@ -8,7 +8,7 @@ weights learnt on held-out images.
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,22 @@ from jaxface.linalg import distances
 
 __all__ = ["fit_weights", "max", "median", "min", "predict", "product", "sum", "vote"]
 
-S = TypeVar("S")
+Rule = Callable[[jax.Array], jax.Array]  # log posteriors [m, ..., c] of the members to one answer [..., c]
+
+
+class Fold(NamedTuple):
+    """A rule one member at a time: `start` of all log posteriors `[m, ..., c]`, `add` one member, `answer` so far."""
+
+    start: Callable[[jax.Array], Any]
+    add: Callable[[Any, jax.Array], Any]
+    answer: Callable[[Any], jax.Array]
+
+    def __call__(self, log_posteriors: jax.Array) -> jax.Array:
+        """The answer after all members; in order, for a sum over XLA's lanes depends on their number."""
+        state, _ = jax.lax.scan(
+            lambda state, one: (self.add(state, one), None), self.start(log_posteriors), log_posteriors
+        )
+        return self.answer(state)
 
 
 class Total(NamedTuple):
@@ -30,6 +45,20 @@ class Total(NamedTuple):
 
     scaled: jax.Array  # [..., c], sum of exp(log P_t - shift)
     shift: jax.Array  # [..., c], the largest log P_t so far
+
+
+class Ballot(NamedTuple):
+    """Votes so far, and the sum that settles their ties."""
+
+    votes: jax.Array  # [..., c]
+    total: Total
+
+
+class Ranking(NamedTuple):
+    """Members in ascending order, with infinity at the places not taken yet."""
+
+    ascending: jax.Array  # [m, ..., c]
+    number: jax.Array | int  # of members so far
 
 
 def nothing(one: jax.Array) -> Total:
@@ -45,36 +74,33 @@ def add(total: Total, one: jax.Array) -> Total:
 
 
 def mean(total: Total) -> jax.Array:
-    """`log P` of a sum: `nothing`, `add` and `mean` are the sum rule one member at a time, to the last bit."""
+    """`log P` of the sum, normalised."""
     return normalize(jnp.log(total.scaled) + total.shift)
 
 
 def sum(log_posteriors: jax.Array) -> jax.Array:
     """`P = 1/T sum_t P_t`."""
-    return mean(_in_order(add, nothing(log_posteriors[0]), log_posteriors))
+    return _SUM(log_posteriors)
 
 
 def product(log_posteriors: jax.Array) -> jax.Array:
     """`P` proportional to `prod_t P_t`, as a sum of logarithms: a product of 400 factors underflows."""
-    return normalize(_in_order(jnp.add, jnp.zeros_like(log_posteriors[0]), log_posteriors))
+    return _PRODUCT(log_posteriors)
 
 
 def min(log_posteriors: jax.Array) -> jax.Array:
     """`P` proportional to `min_t P_t`; the minima themselves do not sum to one."""
-    return normalize(log_posteriors.min(axis=0))
+    return _MIN(log_posteriors)
 
 
 def max(log_posteriors: jax.Array) -> jax.Array:
     """`P` proportional to `max_t P_t`."""
-    return normalize(log_posteriors.max(axis=0))
+    return _MAX(log_posteriors)
 
 
 def median(log_posteriors: jax.Array) -> jax.Array:
     """`P` proportional to the median over t of P_t, the mean of the middle two when T is even."""
-    m = log_posteriors.shape[0]
-    ascending = jnp.sort(log_posteriors, axis=0)
-    middle = jnp.logaddexp(ascending[(m - 1) // 2], ascending[m // 2])
-    return normalize(jnp.where(jnp.isnan(ascending[-1]), jnp.nan, middle))  # sorted, NaN is the last
+    return _middle(Ranking(jnp.sort(log_posteriors, axis=0), log_posteriors.shape[0]))
 
 
 def vote(log_posteriors: jax.Array) -> jax.Array:
@@ -82,7 +108,7 @@ def vote(log_posteriors: jax.Array) -> jax.Array:
 
     Each member votes for its likeliest class, the lowest label among equals.
     """
-    return vote_scores(votes(log_posteriors).sum(axis=0), sum(log_posteriors))
+    return _VOTE(log_posteriors)
 
 
 def weighted(log_posteriors: jax.Array, weights: ArrayLike) -> jax.Array:
@@ -132,10 +158,10 @@ def _fit_weights(
         return weights, jnp.where(counts, evidence, 0).sum() / number
 
     log_weights, trace = loops.iterate(update, jnp.full(m, -math.log(m), right.dtype), num_iters=num_iters, tol=tol)
-    status = jnp.where(is_identified, trace.status, int(Status.UNIDENTIFIED))
-    status = jnp.where(jnp.isnan(log_posteriors).any(), int(Status.NON_FINITE), status)
-    info = fitinfo.closed_form(dtype=right.dtype, status=status, objective=trace.objective)
-    return jnp.exp(log_weights), info._replace(num_iters=trace.num_iters)
+    is_lost = jnp.isnan(log_posteriors).any()
+    cases = (is_lost, Status.NON_FINITE), (~is_identified, Status.UNIDENTIFIED)
+    status = fitinfo.diagnose(*cases, otherwise=trace.status)
+    return jnp.exp(log_weights), fitinfo.iterative(status=status, num_iters=trace.num_iters, objective=trace.objective)
 
 
 def predict(fused: jax.Array) -> jax.Array:
@@ -169,10 +195,42 @@ def normalize(log_p: jax.Array) -> jax.Array:
     return jax.nn.log_softmax(jnp.where(possible, log_p, 0), axis=-1)
 
 
-def _in_order(add: Callable[[S, jax.Array], S], start: S, log_posteriors: jax.Array) -> S:
-    """Member by member: a sum that XLA divides among its lanes depends on their number in its last digits."""
-    return jax.lax.scan(lambda state, one: (add(state, one), None), start, log_posteriors)[0]
-
-
 def _winner(scores: jax.Array) -> jax.Array:
     return jnp.where(jnp.isnan(scores).any(axis=-1), -1, distances.first_min(-scores)).astype(jnp.int32)
+
+
+def _from(neutral: float) -> Callable[[jax.Array], jax.Array]:
+    return lambda log_posteriors: jnp.full_like(log_posteriors[0], neutral)
+
+
+def _add_vote(ballot: Ballot, one: jax.Array) -> Ballot:
+    return Ballot(ballot.votes + votes(one), add(ballot.total, one))
+
+
+def _insert(ranking: Ranking, one: jax.Array) -> Ranking:
+    below = jnp.concatenate([jnp.full_like(one, -jnp.inf)[None], ranking.ascending[:-1]])
+    return Ranking(jnp.clip(one[None], below, ranking.ascending), ranking.number + 1)
+
+
+def _middle(ranking: Ranking) -> jax.Array:
+    ascending, number = ranking
+    middle = jnp.logaddexp(ascending[(number - 1) // 2], ascending[number // 2])
+    return normalize(jnp.where(jnp.isnan(ascending[-1]), jnp.nan, middle))  # NaN sorts last
+
+
+_SUM = Fold(lambda log_posteriors: nothing(log_posteriors[0]), add, mean)
+_PRODUCT = Fold(_from(0.0), jnp.add, normalize)
+_MIN = Fold(_from(jnp.inf), jnp.minimum, normalize)
+_MAX = Fold(_from(-jnp.inf), jnp.maximum, normalize)
+_VOTE = Fold(
+    start=lambda log_posteriors: Ballot(_from(0.0)(log_posteriors), nothing(log_posteriors[0])),
+    add=_add_vote,
+    answer=lambda ballot: vote_scores(ballot.votes, mean(ballot.total)),
+)
+# `median` sorts all members at once; inserting them one by one gives the same order.
+_MEDIAN = Fold(
+    start=lambda log_posteriors: Ranking(jnp.full_like(log_posteriors, jnp.inf), jnp.zeros((), jnp.int32)),
+    add=_insert,
+    answer=_middle,
+)
+FOLDS: dict[Rule, Fold] = {sum: _SUM, product: _PRODUCT, min: _MIN, max: _MAX, median: _MEDIAN, vote: _VOTE}

@@ -206,8 +206,8 @@ def _finish(
         behind = jnp.arange(basis.shape[2])[None, :] >= jnp.reshape(kept, (-1, 1))
         basis = jnp.where(behind[:, None, :], 0, basis)
     full = found.rank >= (axes >= 0).sum(axis=1)
-    status = jnp.where(full, int(Status.OK), int(Status.RANK_DEFICIENT))
-    status = jnp.where(jnp.isfinite(basis).all(axis=(1, 2)), status, int(Status.NON_FINITE))
+    is_lost = ~jnp.isfinite(basis).all(axis=(1, 2))
+    status = fitinfo.diagnose((is_lost, Status.NON_FINITE), (~full, Status.RANK_DEFICIENT))
     info = jax.vmap(lambda s, r, j: fitinfo.closed_form(dtype=basis.dtype, status=s, rank=r, jitter=j))
     return _with_centers(axes, basis, means), info(status, found.rank, found.jitter)
 

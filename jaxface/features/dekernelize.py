@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve
 from jax.typing import ArrayLike
 
-from jaxface.core import blocks, checks
+from jaxface.core import blocks, checks, fitinfo
 from jaxface.core.fitinfo import Status
 from jaxface.features import forms, maps, units
 from jaxface.features.forms import Form
@@ -242,14 +242,17 @@ def _validity(
     length = distances.norm(features)
     is_lost, is_known = ~jnp.isfinite(solution.x).all(), jnp.isfinite(features).all()
     nothing = jnp.where(is_known, 0, jnp.nan).astype(u.dtype)  # shares are known of features that are
-    unsettled = jnp.where(is_lost, int(Status.NON_FINITE), int(Status.MAX_ITERS))
-    failed = jnp.where(solution.num_iters > 0, unsettled, int(Status.RANK_DEFICIENT))  # a closed form always settles
-    found = jnp.where(is_lost, int(Status.NON_FINITE), int(Status.OK))
+    is_singular = (solution.num_iters == 0) & ~solution.is_converged  # a closed form always settles
+    status = fitinfo.diagnose(
+        (~is_known, Status.NON_FINITE),
+        (is_singular, Status.RANK_DEFICIENT),
+        (is_lost, Status.NON_FINITE),
+        (~solution.is_converged, Status.MAX_ITERS),
+    )
     # At the very end of the range an angle is known to the root of the precision only.
     is_beyond = jnp.abs(u) > inverse.half_width + math.sqrt(_eps(u))
-    status = jnp.where(solution.is_converged, found, failed)
     return Validity(
-        status=jnp.where(is_known, status, int(Status.NON_FINITE)).astype(jnp.int32),
+        status=status,
         num_iters=solution.num_iters,
         share_clipped=inverse.angles(features).is_clipped.mean(dtype=u.dtype) + nothing,
         share_out_of_range=is_beyond.mean(dtype=u.dtype) + nothing,

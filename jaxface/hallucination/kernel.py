@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import blocks, checks, prng
+from jaxface.core import blocks, checks, fitinfo, prng
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params, whole
 from jaxface.features import fastfood, forms
@@ -94,7 +94,7 @@ def _kernel_ridge(
     info = report(solution, (train, centered), added)
     # Squares of very small numbers are zero: such a kernel knows nothing of images that differ.
     vanished = (jnp.trace(k) == 0) & (train != 0).any()
-    status = jnp.where(vanished, int(Status.RANK_DEFICIENT), info.status)
+    status = fitinfo.diagnose((vanished, Status.RANK_DEFICIENT), otherwise=info.status)
     return root[:, None] * solution, info._replace(status=status)
 
 

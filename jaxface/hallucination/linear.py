@@ -109,9 +109,8 @@ def _ridge(
 
 def report(solution: jax.Array, data: Any, jitter: jax.Array | float = 0.0) -> FitInfo:
     """Of a solve: NON_FINITE where the data or the jitter are not finite, else NOT_PSD where the solution is not."""
-    status = jnp.where(jnp.isfinite(solution).all(), int(Status.OK), int(Status.NOT_PSD))
-    is_finite = fitinfo.all_finite((data, jnp.asarray(jitter)))
-    status = jnp.where(is_finite, status, int(Status.NON_FINITE))
+    status = fitinfo.diagnose((~fitinfo.all_finite(solution), Status.NOT_PSD))
+    status = fitinfo.or_non_finite(status, (data, jnp.asarray(jitter)))
     return fitinfo.closed_form(dtype=solution.dtype, status=status, jitter=jitter)
 
 

@@ -137,9 +137,12 @@ def fit_network(
         dropout=dropout,
         optimizer=optimizer,
     )
-    status = fitinfo.worst(begun.status, jnp.where(fitinfo.all_finite((losses, learnt)), Status.OK, Status.NON_FINITE))
-    objective = losses + 2 * math.log(2) * power.astype(losses.dtype)
-    info = begun._replace(status=status, num_iters=jnp.asarray(num_epochs, jnp.int32), objective=objective)
+    info = fitinfo.iterative(
+        status=fitinfo.worst(begun.status, fitinfo.or_non_finite(Status.OK, (losses, learnt))),
+        num_iters=num_epochs,
+        objective=losses + 2 * math.log(2) * power.astype(losses.dtype),
+        jitter=begun.jitter,
+    )
     learnt = _in_unit_of_faces(learnt, power)
     model = NetworkHallucinator(mean=mean, visible=visible, weights=learnt, mirror=places, mirror_visible=among)
     return model, info

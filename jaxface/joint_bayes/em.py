@@ -152,15 +152,8 @@ def fit_rows(
 
     start = (init, jnp.zeros((), rows.rows.dtype))
     (model, jitter), trace = loops.iterate(step, start, num_iters=num_iters, tol=tol)
-    info = FitInfo(
-        status=fitinfo.worst(trace.status, _diagnosis(rows, init, prior, weight, jitter)),
-        num_iters=trace.num_iters,
-        objective=trace.objective,
-        rank=jnp.asarray(-1, jnp.int32),
-        jitter=jitter,
-        num_replaced=jnp.zeros((), jnp.int32),
-    )
-    return model, info
+    status = fitinfo.worst(trace.status, _diagnosis(rows, init, prior, weight, jitter))
+    return model, fitinfo.iterative(status=status, num_iters=trace.num_iters, objective=trace.objective, jitter=jitter)
 
 
 def _diagnosis(
@@ -175,15 +168,19 @@ def _diagnosis(
     unbounded = alone & ((jitter > 0) | ~_definite(rows.within, scale))
     given = [init.noise_cov] if prior is None else [init.noise_cov, prior.noise_cov]
     definite = jnp.stack([_definite(cov, jnp.trace(cov)) for cov in given]).all()
-    status = jnp.where(unbounded, int(Status.RANK_DEFICIENT), int(Status.OK))
-    status = jnp.where(~definite, int(Status.NOT_PSD), status)
+
     # Sums of squares near the smallest number of the type have lost their digits, and lesser ones are zero.
     least = float(jnp.finfo(scale.dtype).tiny) / float(jnp.finfo(scale.dtype).eps)
     sizes = jnp.stack([scale, *(jnp.trace(cov) for cov in given)])
     has_digits = ((sizes == 0) | (sizes > least)).all()
-    status = jnp.where(has_digits, fitinfo.or_non_finite(status, (rows, init, prior)), int(Status.NON_FINITE))
+    is_lost = ~(has_digits & fitinfo.all_finite((rows, init, prior)))
     unidentified = (alone & (single | (people < 2))) | ((people < 1) & (weight < 1))
-    return jnp.where(unidentified, int(Status.UNIDENTIFIED), status)
+    return fitinfo.diagnose(
+        (unidentified, Status.UNIDENTIFIED),
+        (is_lost, Status.NON_FINITE),
+        (~definite, Status.NOT_PSD),
+        (unbounded, Status.RANK_DEFICIENT),
+    )
 
 
 def _definite(a: jax.Array, scale: jax.Array) -> jax.Array:

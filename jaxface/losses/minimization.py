@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import optax
 
 from jaxface.core import checks, fitinfo, loops
-from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.core.fitinfo import FitInfo
 
 __all__ = ["minimize"]
 
@@ -67,11 +67,8 @@ def _minimize(
 
     (params, _), trace = loops.iterate(step, (params, optimizer.init(params)), num_iters=num_iters, tol=tol)
     # L-BFGS may report the finite loss of a line search beside parameters that are not.
-    lost = jnp.where(fitinfo.all_finite(params), int(Status.OK), int(Status.NON_FINITE))
-    info = fitinfo.closed_form(
-        dtype=trace.objective.dtype, status=fitinfo.worst(trace.status, lost), objective=trace.objective
-    )
-    return params, info._replace(num_iters=trace.num_iters)
+    status = fitinfo.or_non_finite(trace.status, params)
+    return params, fitinfo.iterative(status=status, num_iters=trace.num_iters, objective=trace.objective)
 
 
 def _stateless(value_and_grad: Callable[[P], tuple[jax.Array, P]]) -> Callable[..., tuple[jax.Array, P]]:

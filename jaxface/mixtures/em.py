@@ -171,19 +171,18 @@ def fit_rows(
     (model, last, replaced), trace = loops.iterate(step, start, num_iters=num_iters, tol=tol)
     log_units = math.log(2) * by_dimension.sum().astype(dtype)
     model, jitter = _in_units(model, -powers), scaling.shifted(last.jitter, 2 * powers).max()
-    found = jnp.where((last.jitter > 0).any(), int(Status.RANK_DEFICIENT), int(Status.OK))
-    found = jnp.where(last.num_empty > 0, int(Status.EMPTY_COMPONENT), found)
+    of_components = fitinfo.diagnose(
+        (last.num_empty > 0, Status.EMPTY_COMPONENT), ((last.jitter > 0).any(), Status.RANK_DEFICIENT)
+    )
     # NON_FINITE outranks the rest: with NaN, or variances that are out of range, the other statuses mean nothing.
-    is_finite = is_in_range(model) & (trace.status != int(Status.NON_FINITE))
-    info = FitInfo(
-        status=jnp.where(is_finite, fitinfo.worst(trace.status, found), int(Status.NON_FINITE)),
+    is_lost = ~is_in_range(model) | (trace.status == Status.NON_FINITE)
+    return model, fitinfo.iterative(
+        status=fitinfo.diagnose((is_lost, Status.NON_FINITE), otherwise=fitinfo.worst(trace.status, of_components)),
         num_iters=trace.num_iters,
         objective=trace.objective - rows.weights.sum() * log_units,
-        rank=jnp.asarray(-1, jnp.int32),
         jitter=jitter,
         num_replaced=replaced,
     )
-    return model, info
 
 
 def is_in_range(model: Mixture) -> jax.Array:

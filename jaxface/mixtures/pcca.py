@@ -178,10 +178,10 @@ def _closed_form(
     views = jax.tree.map(lambda leaf: leaf[None], found.views)
     views = tuple(in_units(view, -power) for view, power in zip(views, powers, strict=True))
     model, jitter = of_views(jnp.zeros(1, v.dtype), views), scaling.shifted(found.jitter, 2 * powers).max()
-    status = jnp.where(found.is_singular, int(Status.RANK_DEFICIENT), int(Status.OK))
+
     least = jnp.stack([jnp.diagonal(view.noise, axis1=1, axis2=2).min() for view in views])
     is_in_range = fitinfo.all_finite((v, model, jitter)) & (least >= jnp.finfo(v.dtype).tiny).all()
-    status = jnp.where(is_in_range, status, int(Status.NON_FINITE))
+    status = fitinfo.diagnose((~is_in_range, Status.NON_FINITE), (found.is_singular, Status.RANK_DEFICIENT))
     return model, fitinfo.closed_form(dtype=v.dtype, status=status, jitter=jitter)
 
 

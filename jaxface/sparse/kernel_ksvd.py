@@ -78,8 +78,8 @@ def fit(
     fitted = KernelDictionary(
         kernel=init.kernel, train=init.train, coefficients=back @ found.atoms, gram=found.atoms.T @ found.atoms
     )
-    lost = (info.status == int(Status.NON_FINITE)) | (status == int(Status.NON_FINITE))
-    status = jnp.where(lost, int(Status.NON_FINITE), fitinfo.worst(info.status, status))
+    lost = (info.status == Status.NON_FINITE) | (status == Status.NON_FINITE)
+    status = fitinfo.diagnose((lost, Status.NON_FINITE), otherwise=fitinfo.worst(info.status, status))
     return fitted, info._replace(status=status, rank=rank)
 
 
@@ -94,7 +94,8 @@ def _root(kernel: Kernel, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array
     root = jnp.sqrt(jnp.where(jnp.arange(values.shape[0]) < rank, values, 0))
     is_psd = values.min() >= -rounding * values.max()
     is_lost = (rank == 0) & (x != 0).any()
-    status = jnp.where(is_lost, int(Status.RANK_DEFICIENT), jnp.where(is_psd, int(Status.OK), int(Status.NOT_PSD)))
-    status = jnp.where(is_finite, status, int(Status.NON_FINITE))
+    status = fitinfo.diagnose(
+        (~is_finite, Status.NON_FINITE), (is_lost, Status.RANK_DEFICIENT), (~is_psd, Status.NOT_PSD)
+    )
     rows = vectors * root[None, :]
     return rows, vectors * jnp.where(root > 0, 1 / jnp.where(root > 0, root, 1), 0)[None, :], rank, status

@@ -104,10 +104,10 @@ def _fit(
     (dictionary, replaced), trace = loops.iterate(step, start, num_iters=num_iters, tol=tol)
     objective = scaling.shifted(trace.objective, 2 * power)
     lost = jnp.isinf(objective).any() | ~fitinfo.all_finite(dictionary)
-    info = fitinfo.closed_form(
-        dtype=x.dtype, status=jnp.where(lost, int(Status.NON_FINITE), trace.status), objective=objective
+    status = fitinfo.diagnose((lost, Status.NON_FINITE), otherwise=trace.status)
+    return dictionary, fitinfo.iterative(
+        status=status, num_iters=trace.num_iters, objective=objective, num_replaced=replaced
     )
-    return dictionary, info._replace(num_iters=trace.num_iters, num_replaced=replaced)
 
 
 def trace(

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxface.core import checks
+from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.sparse import ksvd, omp
 from jaxface.sparse.atom_update import Codebook
@@ -90,16 +90,12 @@ def fit_stream(
     if not steps:
         raise ValueError("batches must hold at least one batch; got none. An iterator can be used once only.")
     report: Step = jax.tree.map(lambda *leaves: jnp.stack(leaves), *steps)
-    finite = jnp.isfinite(report.relative_error).all()
-    info = FitInfo(
-        status=jnp.where(finite, int(Status.OK), int(Status.NON_FINITE)).astype(jnp.int32),
-        num_iters=jnp.asarray(len(steps), jnp.int32),
+    return state, fitinfo.iterative(
+        status=fitinfo.or_non_finite(Status.OK, report.relative_error),
+        num_iters=len(steps),
         objective=report.relative_error,
-        rank=jnp.asarray(-1, jnp.int32),
-        jitter=jnp.zeros((), report.relative_error.dtype),
         num_replaced=report.num_replaced.sum(dtype=jnp.int32),
     )
-    return state, info
 
 
 def update(

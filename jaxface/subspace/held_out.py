@@ -91,7 +91,7 @@ def errors(
         fitted, info = fit(setting, x[fold.train_rows], fold.train_groups, num_groups=num_groups)
         z = each_row(transform, fitted, x[fold.test_rows])
         wrong = group_error(z, jnp.asarray(fold.test_groups))
-        return jnp.where((info.status < int(Status.NON_FINITE)) & jnp.isfinite(wrong), wrong, jnp.inf)
+        return jnp.where((info.status < Status.NON_FINITE) & jnp.isfinite(wrong), wrong, jnp.inf)
 
     found = [jax.vmap(partial(error, fold))(settings) for fold in parts]
     return np.mean(np.asarray(found, np.float64), axis=0)

@@ -61,7 +61,7 @@ def _fit(
     wanted = jax.nn.one_hot(labels, num_classes, dtype=x.dtype)
     k, ridge = kernel(x, x), jnp.asarray(ridge, x.dtype)
     filters = psd.solve(k, wanted, ridge=ridge)
-    status = jnp.where(jnp.isfinite(filters).all(), int(Status.OK), int(Status.NOT_PSD))
+    status = fitinfo.diagnose((~fitinfo.all_finite(filters), Status.NOT_PSD))
     fitted = KernelMap(kernel=kernel, train=x, coefficients=filters, offset=jnp.zeros(num_classes, x.dtype))
     jitter = ridge * jnp.trace(k) / len(k)
     return fitted, fitinfo.closed_form(dtype=x.dtype, status=kernel_map.status_of(kernel, x, k, status), jitter=jitter)

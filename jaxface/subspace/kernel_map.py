@@ -72,4 +72,5 @@ def status_of(kernel: Kernel, x: jax.Array, k: jax.Array, status: Any) -> jax.Ar
     has_digits = (largest == 0) | ((largest > least) & (largest < 1 / least))
     own = jax.vmap(lambda row: kernel(row[None, :], row[None, :])[0, 0])(x)
     is_off = jnp.abs(jnp.diagonal(k) - own).max() > float(limits.eps) ** 0.5 * largest
-    return jnp.where(has_digits & ~is_off, fitinfo.or_non_finite(status, (kernel, k)), int(Status.NON_FINITE))
+    is_lost = is_off | ~has_digits
+    return fitinfo.diagnose((is_lost, Status.NON_FINITE), otherwise=fitinfo.or_non_finite(status, (kernel, k)))

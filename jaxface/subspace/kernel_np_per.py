@@ -54,9 +54,7 @@ def _fit(
     k = kernel(x, x)
     found = dual(k, groups, num_groups=num_groups, rkhs_orthonormal=rkhs_orthonormal)
     coefficients = spectral.fix_signs(jnp.where(found.is_reliable, found.coefficients, 0))
-    status = kernel_map.status_of(
-        kernel, x, k, jnp.where(found.is_reliable, int(Status.OK), int(Status.RANK_DEFICIENT))
-    )
+    status = kernel_map.status_of(kernel, x, k, fitinfo.diagnose((~found.is_reliable, Status.RANK_DEFICIENT)))
     info = fitinfo.closed_form(dtype=k.dtype, status=status, rank=jnp.where(found.is_reliable, num_groups - 1, -1))
     return kernel_map.centered_map(kernel, x, k, coefficients), info
 

@@ -97,8 +97,7 @@ def _fit_ridge(
     inverse = solve_triangular(lower, jnp.eye(len(k), dtype=k.dtype), lower=True)
     enough = psd.is_definite(jnp.diagonal(whitener))
     coefficients = jnp.where(definite & enough, solve_triangular(whitener, inverse, lower=True).T, 0)
-    status = jnp.where(enough, int(Status.OK), int(Status.NOT_PSD))
-    status = jnp.where(definite, status, int(Status.RANK_DEFICIENT))
+    status = fitinfo.diagnose((~definite, Status.RANK_DEFICIENT), (~enough, Status.NOT_PSD))
     jitter = ridge * jnp.trace(covariance) / len(k)
     info = fitinfo.closed_form(dtype=k.dtype, status=kernel_map.status_of(kernel, x, k, status), jitter=jitter)
     return kernel_map.centered_map(kernel, x, k, coefficients), info
@@ -129,7 +128,7 @@ def _fit_metric(
     half = solve_triangular(lower, jnp.eye(n, dtype=within.dtype), lower=True)
     root = center(half.T) / jnp.sqrt(jnp.asarray(n, within.dtype))
     enough = psd.is_definite(jnp.diagonal(lower)) & jnp.isfinite(root).all()
-    status = kernel_map.status_of(kernel, x, k, jnp.where(enough, int(Status.OK), int(Status.NOT_PSD)))
+    status = kernel_map.status_of(kernel, x, k, fitinfo.diagnose((~enough, Status.NOT_PSD)))
     info = fitinfo.closed_form(dtype=within.dtype, status=status, jitter=epsilon)
     return KernelMetric(kernel=kernel, train=jnp.asarray(x), root=root, epsilon=epsilon), info
 

@@ -217,6 +217,6 @@ def _check_null_space(n: int, d: int, num_groups: int) -> None:
 
 def _reported(x: jax.Array, basis: jax.Array, m: int, is_reliable: jax.Array) -> tuple[LinearMap, FitInfo]:
     """The map and its report; without a reliable rank every column is zero and the rank unknown."""
-    status = fitinfo.or_non_finite(jnp.where(is_reliable, int(Status.OK), int(Status.RANK_DEFICIENT)), x)
+    status = fitinfo.or_non_finite(fitinfo.diagnose((~is_reliable, Status.RANK_DEFICIENT)), x)
     info = fitinfo.closed_form(dtype=basis.dtype, status=status, rank=jnp.where(is_reliable, m, -1))
     return LinearMap(mean=x.mean(axis=0), basis=jnp.where(is_reliable, basis, 0)), info

@@ -120,8 +120,8 @@ def _map(found: Principal, power: jax.Array, whiten: bool) -> tuple[LinearMap, F
     if whiten:
         scale = jnp.where(found.variances > 0, found.variances, 1) ** -0.5
         basis = scaling.shifted(basis * scale[None, :], -power)
-    status = jnp.where(found.rank < num_components, int(Status.RANK_DEFICIENT), int(Status.OK))
-    # Without finite numbers there is no rank: the fit says what came first.
-    status = jnp.where(fitinfo.all_finite((found.mean, basis)), status, int(Status.NON_FINITE))
+    # NON_FINITE outranks the rest: NaN has no rank.
+    status = fitinfo.diagnose((found.rank < num_components, Status.RANK_DEFICIENT))
+    status = fitinfo.or_non_finite(status, (found.mean, basis))
     info = fitinfo.closed_form(dtype=found.axes.dtype, status=status, rank=found.rank)
     return LinearMap(mean=found.mean, basis=basis), info

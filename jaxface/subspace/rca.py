@@ -77,7 +77,7 @@ def _fit(
     y = (x - principal.mean[None, :]) @ principal.axes
     found = whitening(scatter.within_factor(y, groups, num_classes=num_groups), y, len(x), ridge)
     basis = principal.axes @ spectral.fix_signs(_upper_triangular(found.basis))
-    status = jnp.where(grouping.is_complete(groups, num_groups=num_groups), int(Status.OK), int(Status.RANK_DEFICIENT))
+    status = fitinfo.diagnose((~grouping.is_complete(groups, num_groups=num_groups), Status.RANK_DEFICIENT))
     status = fitinfo.worst(status, diagnosis(basis, found.rank, pca_components, ridge))
     return in_unit(LinearMap(mean=principal.mean, basis=basis), found, status, power, x)
 
@@ -95,8 +95,7 @@ def in_unit(
 def diagnosis(basis: jax.Array, rank: jax.Array, width: int, ridge: jax.Array) -> jax.Array:
     """The status of a whitening basis: a rank of `width`, or any but 0 with a ridge, and no NaN."""
     full = (rank == width) | ((ridge > 0) & (rank > 0))
-    status = jnp.where(full, int(Status.OK), int(Status.RANK_DEFICIENT))
-    return jnp.where(fitinfo.all_finite(basis), status, int(Status.NON_FINITE)).astype(jnp.int32)
+    return fitinfo.or_non_finite(fitinfo.diagnose((~full, Status.RANK_DEFICIENT)), basis)
 
 
 def whitening(within: jax.Array, y: jax.Array, number: ArrayLike, ridge: jax.Array | float) -> Whitening:

@@ -8,7 +8,7 @@ from jaxface.core.fitinfo import FitError, Status
 
 
 def info(status, num_iters=0):
-    return fitinfo.closed_form(dtype=jnp.float32, status=status)._replace(num_iters=jnp.asarray(num_iters))
+    return fitinfo.iterative(status=status, num_iters=num_iters, objective=jnp.zeros(3))
 
 
 def test_good_statuses_pass():
@@ -41,6 +41,25 @@ def test_nan_in_the_inputs_outranks_every_other_status():
     for status in Status:
         assert int(fitinfo.or_non_finite(status, {"x": jnp.ones(2), "labels": jnp.arange(3)})) == status
         assert int(fitinfo.or_non_finite(status, (jnp.array([1.0, np.inf]),))) == Status.NON_FINITE
+
+
+def test_the_first_condition_that_holds_names_the_status():
+    lost, singular = jnp.array([True, False, True, False]), jnp.array([True, True, False, False])
+    status = fitinfo.diagnose(
+        (lost, Status.NON_FINITE), (singular, Status.RANK_DEFICIENT), otherwise=jnp.array([0, 0, 0, 1])
+    )
+    assert status.dtype == jnp.int32
+    assert status.tolist() == [Status.NON_FINITE, Status.RANK_DEFICIENT, Status.NON_FINITE, Status.MAX_ITERS]
+    assert int(fitinfo.diagnose((False, Status.NOT_PSD))) == Status.OK
+
+
+def test_a_report_of_steps_has_one_type():
+    steps = jnp.zeros(3, jnp.float32)
+    report = fitinfo.iterative(status=Status.OK, num_iters=3, objective=steps, jitter=0.5, num_replaced=2)
+    assert [field.dtype.name for field in report] == ["int32", "int32", "float32", "int32", "float32", "int32"]
+    assert (int(report.num_iters), int(report.rank), float(report.jitter), int(report.num_replaced)) == (3, -1, 0.5, 2)
+    closed = fitinfo.closed_form(dtype=jnp.float32, rank=4)
+    assert (int(closed.num_iters), closed.objective.shape, int(closed.rank)) == (0, (0,), 4)
 
 
 def test_a_failure_in_a_batch_of_two_axes_is_named_by_both():
