@@ -14,8 +14,8 @@ from jaxface import mixtures
 from jaxface.core import prng
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
-from jaxface.mixtures import encode, gmm, normalize
-from jaxface.mixtures.normalize import Blocks
+from jaxface.mixtures import encoding, gmm, normalization
+from jaxface.mixtures.normalization import Parts
 
 FISHER = ("Fisher vector of x", "Fisher vector of y", "Fisher vectors of both")
 SUPER = ("latent vector", "gradient vector", "super vector", "super vector, whitened")
@@ -39,12 +39,12 @@ def fisher(
     config: ConfigDict, key: jax.Array, descriptors: Descriptors, *, num_components: int
 ) -> Mapping[str, jax.Array]:
     """Vectors `[i, f]` from a Gaussian mixture for each view."""
-    blocks: list[Blocks] = []
+    blocks: list[Parts] = []
     for name, view, sample in zip("xy", descriptors[:2], descriptors.sample, strict=True):
         start = gmm.init(prng.stream(key, f"Gaussians of {name}"), sample, num_components=num_components)
         model, info = gmm.fit(sample, start, num_iters=config.num_iters)
         raise_if_failed(info, f"Gaussian mixture of view {name}")
-        scores = encode.encode_batch(model, view, encoder=encode.whitened)
+        scores = encoding.encode_batch(model, view, encoder=encoding.whitened)
         blocks.append((*scores.means, *scores.noises))
     return dict(zip(FISHER, map(_normalized, (*blocks, (*blocks[0], *blocks[1]))), strict=True))
 
@@ -58,8 +58,8 @@ def shared(
     )
     model, info = mixtures.fit(*descriptors.sample, start, num_iters=config.num_iters)
     raise_if_failed(info, "mixture of probabilistic CCA")
-    scores = encode.encode_batch(model, descriptors.x, descriptors.y, encoder=encode.closed_form)
-    whitened = each_row(encode.whiten, model, scores)
+    scores = encoding.encode_batch(model, descriptors.x, descriptors.y, encoder=encoding.closed_form)
+    whitened = each_row(encoding.whiten, model, scores)
     private, white = (
         tuple(block for pair in zip(each.means, each.noises, strict=True) for block in pair)
         for each in (scores, whitened)
@@ -69,6 +69,6 @@ def shared(
 
 
 @jax.jit
-def _normalized(blocks: Blocks) -> jax.Array:
-    """Blocks `[i, k, f]` as vectors of unit length."""
-    return jax.vmap(normalize.standard)(blocks)
+def _normalized(blocks: Parts) -> jax.Array:
+    """Parts `[i, k, f]` as vectors of unit length."""
+    return jax.vmap(normalization.standard)(blocks)

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.super_vector.sets import Split
 from jaxface import joint_bayes
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.data import pairs
+from jaxface.data.splits import Split
 from jaxface.joint_bayes import JointBayes, ScoringBasis
 from jaxface.losses import minimize
 from jaxface.metrics import identification, verification
@@ -36,20 +36,20 @@ class Found(NamedTuple):
 
 def evaluate(config: ConfigDict, codes: jax.Array, ids: np.ndarray, split: Split, *, longest: int) -> Found:
     """Training images enrol and train, probes ask; `longest` is the length of the longest vectors in the comparison."""
-    train, probes = codes[split.train], codes[split.probes]
-    train_ids, probe_ids = ids[split.train], ids[split.probes]
+    train, probes = codes[split.train], codes[split.test]
+    train_ids, probe_ids = ids[split.train], ids[split.test]
     cosines = np.asarray(train @ probes.T)
     y, rank = coordinates(train, codes, width=min(longest, len(split.train) - 1))
     basis = fit_joint_bayes(config, y[split.train], rank, train_ids)
-    by_person = enrolled_scores(basis, y[split.train], train_ids, y[split.probes])
+    by_person = enrolled_scores(basis, y[split.train], train_ids, y[split.test])
     people = np.arange(by_person.shape[0])
     errors = (
         identification.nearest_neighbor_error(cosines, train_ids, probe_ids),
-        1 - (logistic(config, y[split.train], train_ids, y[split.probes]) == probe_ids).mean(),
+        1 - (logistic(config, y[split.train], train_ids, y[split.test]) == probe_ids).mean(),
         identification.nearest_neighbor_error(by_person, people, probe_ids),
     )
     rows = pairs.limited(probe_ids, max_rows=config.max_images)
-    known, compared = codes[split.probes[rows]], y[split.probes[rows]]
+    known, compared = codes[split.test[rows]], y[split.test[rows]]
     both = known @ known.T, joint_bayes.llr_matrix(basis, compared, compared)
     eers = [_eer(np.asarray(scores), probe_ids[rows]) for scores in both]
     return Found(np.array(errors), np.array(eers))

@@ -13,7 +13,8 @@ from jaxface import data
 from jaxface.core import checks, prng
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
-from jaxface.data import LabelledImages, splits
+from jaxface.data import LabelledImages
+from jaxface.data.splits import Split, few_shot
 from jaxface.faces import local_descriptors
 from jaxface.runtime import select
 from jaxface.subspace import LinearMap, pca, transform
@@ -33,14 +34,6 @@ class Sets(NamedTuple):
     names: tuple[str | int, ...]
     credit: str
     options: Options
-
-
-class Split(NamedTuple):
-    """Rows of the images, training rows person by person."""
-
-    number: int
-    train: np.ndarray  # [c t]
-    probes: np.ndarray  # [q]
 
 
 class Descriptors(NamedTuple):
@@ -91,25 +84,17 @@ def random_splits(config: ConfigDict, ids: np.ndarray, num_train: int) -> list[S
     most = max(config.num_train)
     fewest = int(np.bincount(ids).min())
     checks.at_most("config.num_train", most, fewest - 1, f"somebody has {fewest} images, and one must be left")
-    parts = splits.k_shot(ids, num_train=most, rng=np.random.default_rng(config.seed), num_splits=config.num_splits)
-    rng = np.random.default_rng((config.seed, 1))
-    found = []
-    for number, part in enumerate(parts):
-        rows = np.flatnonzero(part == 0)
-        by_person = rows[np.argsort(ids[rows], kind="stable")].reshape(-1, most)
-        train = rng.permuted(by_person, axis=1)[:, :num_train].ravel()
-        found.append(Split(number, train, np.flatnonzero(part == 1)))
-    return found
+    return few_shot(ids, num_train=num_train, most_train=most, seed=config.seed, num_splits=config.num_splits)
 
 
-def describe(config: ConfigDict, sets: Sets, split: Split) -> Descriptors:
+def describe(config: ConfigDict, sets: Sets, split: Split, number: int) -> Descriptors:
     """PCA of each view on descriptors drawn from the training images, then every image in its coordinates."""
-    key = jax.random.fold_in(jax.random.key(config.seed), split.number)
-    rng = np.random.default_rng((config.seed, 2, split.number))
+    key = jax.random.fold_in(jax.random.key(config.seed), number)
+    rng = np.random.default_rng((config.seed, 2, number))
     length = jax.eval_shape(partial(_pairs, sets.options), tuple(v[0] for v in sets.values))[0].shape[0]
-    number = len(split.train)
-    each = min(length, -(-config.num_descriptors // number))
-    places = rng.permuted(np.tile(np.arange(length), (number, 1)), axis=1)[:, :each]
+    num_images = len(split.train)
+    each = min(length, -(-config.num_descriptors // num_images))
+    places = rng.permuted(np.tile(np.arange(length), (num_images, 1)), axis=1)[:, :each]
     drawn = _drawn(tuple(v[split.train] for v in sets.values), jnp.asarray(places), options=sets.options)
     maps = []
     for name, view in zip("xy", drawn, strict=True):

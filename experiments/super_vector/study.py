@@ -15,9 +15,10 @@ from experiments.common.publish import publish
 from experiments.super_vector import codes, cross_view, recognize, report, sets
 from experiments.super_vector.codes import METHODS, SUPER
 from experiments.super_vector.recognize import CLASSIFIERS, PAIR_SCORES
-from experiments.super_vector.sets import Sets, Split
+from experiments.super_vector.sets import Sets
 from jaxface.core import prng
 from jaxface.data import pairs
+from jaxface.data.splits import Split
 from jaxface.runtime.log import progress
 from jaxface.runtime.workdir import Workdir
 
@@ -32,8 +33,8 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     for num_train in config.num_train:
         drawn = sets.random_splits(config, given.ids, num_train)
         parts = [
-            workdir.stage(f"train-{num_train}-split-{split.number}", partial(of_split, config, given, split))
-            for split in progress(drawn, f"{num_train} images a person")
+            workdir.stage(f"train-{num_train}-split-{number}", partial(of_split, config, given, split, number))
+            for number, split in enumerate(progress(drawn, f"{num_train} images a person"))
         ]
         arrays[num_train] = {name: np.stack([part[name] for part in parts], axis=-1) for name in parts[0]}
     across = workdir.stage("cross-view", partial(of_views, config, given)) if config.source == "views" else None
@@ -49,10 +50,10 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     return report.results(config, arrays, across)
 
 
-def of_split(config: ConfigDict, given: Sets, split: Split) -> dict[str, np.ndarray]:
+def of_split(config: ConfigDict, given: Sets, split: Split, number: int) -> dict[str, np.ndarray]:
     """Errors `[settings, methods, classifiers]` and EER `[settings, methods, pair scores]` of one split."""
-    key = jax.random.fold_in(jax.random.key(config.seed), split.number)
-    descriptors = sets.describe(config, given, split)
+    key = jax.random.fold_in(jax.random.key(config.seed), number)
+    descriptors = sets.describe(config, given, split, number)
     sizes = codes.settings(config)
     errors = np.empty((len(sizes), len(METHODS), len(CLASSIFIERS)))
     eer = np.empty((len(sizes), len(METHODS), len(PAIR_SCORES)))
@@ -69,12 +70,12 @@ def of_split(config: ConfigDict, given: Sets, split: Split) -> dict[str, np.ndar
             found = fisher | {name: judge(codes=both[name]) for name in SUPER}
             for column, name in enumerate(METHODS):
                 errors[row, column], eer[row, column] = found[name]
-    asked = split.probes[pairs.limited(given.ids[split.probes], max_rows=config.max_images)]
+    asked = split.test[pairs.limited(given.ids[split.test], max_rows=config.max_images)]
     return {
         "errors": errors,
         "eer": eer,
         "largest share": np.asarray(trials.share_of(given.ids[asked])),
-        "test to train": np.asarray(len(split.probes) / len(split.train)),
+        "test to train": np.asarray(split.test_to_train),
     }
 
 

@@ -28,9 +28,9 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     given = sets.of_faces(config, faces)
     (num_train,) = config.num_train
     errors, shown = [], {}
-    for split in sets.random_splits(config, given.ids, num_train):
-        key = prng.stream(jax.random.fold_in(jax.random.key(config.seed), split.number), "codes")
-        descriptors = sets.describe(config, given, split)
+    for number, split in enumerate(sets.random_splits(config, given.ids, num_train)):
+        key = prng.stream(jax.random.fold_in(jax.random.key(config.seed), number), "codes")
+        descriptors = sets.describe(config, given, split, number)
         vectors = {
             **codes.fisher(config, key, descriptors, num_components=config.num_components),
             **codes.shared(
@@ -41,8 +41,8 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
         errors.append(
             [recognize.evaluate(config, vectors[name], given.ids, split, longest=longest).errors for name in METHODS]
         )
-        if split.number == 0:
-            asked = split.probes[pairs.limited(given.ids[split.probes], max_rows=config.max_images)]
+        if number == 0:
+            asked = split.test[pairs.limited(given.ids[split.test], max_rows=config.max_images)]
             trial = pairs.all_pairs(given.ids[asked])
             probes = {name: np.asarray(vectors[name][asked]) for name in _SHOWN}
             shown = {f"cosines {name}": (rows @ rows.T)[trial.first, trial.second] for name, rows in probes.items()}

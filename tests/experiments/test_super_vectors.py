@@ -8,8 +8,8 @@ import scipy.io
 from configs import super_vector as config_file
 from experiments.super_vector import codes, cross_view, recognize, sets
 from experiments.super_vector import study as super_vector
-from experiments.super_vector.sets import Split
 from jaxface.data import synthetic
+from jaxface.data.splits import Split
 from jaxface.runtime import launch
 from tests.experiments import again
 
@@ -26,11 +26,11 @@ def test_splits_share_probes_and_smaller_ones_lie_in_larger_ones():
     config = changed(num_train=(2, 5), num_splits=3)
     ids = np.repeat(np.arange(4), 8).astype(np.int32)
     for small, large in zip(*(sets.random_splits(config, ids, size) for size in (2, 5)), strict=True):
-        np.testing.assert_array_equal(small.probes, large.probes)
+        np.testing.assert_array_equal(small.test, large.test)
         assert set(small.train) < set(large.train)
-        assert not set(large.train) & set(large.probes)
+        assert not set(large.train) & set(large.test)
         np.testing.assert_array_equal(ids[small.train], np.repeat(np.arange(4), 2))
-        assert len(large.train) + len(large.probes) == len(ids)
+        assert len(large.train) + len(large.test) == len(ids)
     with pytest.raises(ValueError, match=r"config\.num_train must be at most 7 \(somebody has 8 images"):
         sets.random_splits(changed(num_train=(8,)), ids, 8)
 
@@ -45,7 +45,7 @@ def test_classifiers_agree_on_people_who_are_far_apart(rng):
     ids = np.repeat(np.arange(6), 5).astype(np.int32)
     x = np.eye(6, 20)[ids] + 0.05 * rng.normal(size=(30, 20))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
-    split = Split(0, np.flatnonzero(np.arange(30) % 5 < 3), np.flatnonzero(np.arange(30) % 5 >= 3))
+    split = Split(np.flatnonzero(np.arange(30) % 5 < 3), np.flatnonzero(np.arange(30) % 5 >= 3))
     config = changed()
     found = recognize.evaluate(config, jnp.asarray(x), ids, split, longest=20)
     np.testing.assert_array_equal(found.errors, 0)
