@@ -1,4 +1,4 @@
-"""The rules of the house that no linter knows, measured: sizes, the marked surface, the vocabulary.
+"""The rules of the house that no linter knows: sizes, the marked surface, tests that mirror rooms, the vocabulary.
 
     python tools/house.py           what breaks a rule; exit 1 if anything does
     python tools/house.py --unused  public names with the places that use them, the least used first
@@ -246,6 +246,33 @@ def surface(mentions: list[Use]) -> list[str]:
     return found
 
 
+def documented() -> list[str]:
+    """Public functions and classes without a docstring, and public constants without a comment."""
+    found = []
+    for name, path in LIBRARY.items():
+        lines = path.read_text().split("\n")
+        for public in SURFACE[name] or []:
+            node = DEFINED[name].get(public)
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                if not ast.get_docstring(node):
+                    found.append(f"{at(path, node.lineno)}: {public} is public and has no docstring")
+            elif node is not None and not any("#" in line for line in lines[node.lineno - 2 : node.end_lineno]):
+                found.append(f"{at(path, node.lineno)}: {public} is a public constant without a comment")
+    return found
+
+
+def mirrored() -> list[str]:
+    """Modules without a test module of their name."""
+    modules = [
+        path for path in LIBRARY.values() if path.name != "__init__.py" and len(path.relative_to(ROOT).parts) > 2
+    ]
+    return [
+        f"{at(path, 1)}: no tests/{path.parent.name}/test_{path.name}"
+        for path in modules
+        if not (ROOT / "tests" / path.parent.name / f"test_{path.name}").is_file()
+    ]
+
+
 def vocabulary() -> list[str]:
     """Identifiers with a word that has another name in this house."""
     banned = {word: kept for kept, words in VOCABULARY.items() for word in words}
@@ -274,7 +301,7 @@ def main() -> int:
                 places = sorted({room(use.file) for use in mentions if (use.module, use.name) == (name, public)})
                 print(f"{name}.{public}: {counts[name, public]} {' '.join(places)}")
         return 0
-    found = [*sizes(), *surface(mentions), *vocabulary()]
+    found = [*sizes(), *surface(mentions), *documented(), *mirrored(), *vocabulary()]
     print("\n".join(found))
     print(f"house: {len(found)} places break a rule" if found else "house: every rule holds")
     return 1 if found else 0
