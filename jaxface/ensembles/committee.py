@@ -8,7 +8,6 @@ where E_com is the error of the sum rule and the ambiguity `1/T sum_t E|P_t - P|
 never worse than its average member in squared error, whatever the correlations. In 0-1 error it can be.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks
 from jaxface.ensembles import fusion
-from jaxface.ensembles.posteriors import Rule
+from jaxface.ensembles.fusion import Rule
 
 __all__ = ["diagnose", "growth"]
 
@@ -63,8 +62,8 @@ def growth(log_posteriors: ArrayLike, labels: ArrayLike, *, rule: Rule = fusion.
     classes are those that `predict` names of the rule's answer, ties included. NaN in an image is NaN in the accuracy.
     """
     labels = _checked_labels(log_posteriors, labels)
-    if rule not in _RUNNING:
-        names = ", ".join(f"fusion.{known.__name__}" for known in _RUNNING)
+    if rule not in fusion.FOLDS:
+        names = ", ".join(f"fusion.{known.__name__}" for known in fusion.FOLDS)
         raise ValueError(f"rule must be one of {names}; got {checks.describe(rule)}.")
     return _growth(jnp.asarray(log_posteriors), jnp.asarray(labels), rule=rule)
 
@@ -74,14 +73,14 @@ def _growth(log_posteriors: jax.Array, labels: jax.Array, *, rule: Rule) -> Grow
     c = _products(log_posteriors, labels)
     size = jnp.arange(1, c.shape[0] + 1, dtype=c.dtype)
     within = jnp.diagonal(jnp.cumsum(jnp.cumsum(c, axis=0), axis=1))
-    running = _RUNNING[rule]
+    fold = fusion.FOLDS[rule]
 
     def add(state: Any, one: jax.Array) -> tuple[Any, jax.Array]:
-        state = running.add(state, one)
-        predicted = fusion.predict(running.answer(state))
+        state = fold.add(state, one)
+        predicted = fusion.predict(fold.answer(state))
         return state, jnp.where(predicted < 0, jnp.nan, predicted == labels).mean(dtype=c.dtype)
 
-    _, accuracy = jax.lax.scan(add, running.start(log_posteriors), log_posteriors)
+    _, accuracy = jax.lax.scan(add, fold.start(log_posteriors), log_posteriors)
     return Growth(jnp.cumsum(jnp.diagonal(c)) / size, within / size**2, accuracy)
 
 
@@ -99,61 +98,3 @@ def _checked_labels(log_posteriors: ArrayLike, labels: ArrayLike) -> ArrayLike:
     checks.at_least("number of members", sizes["m"], 1)
     checks.at_least("number of images", sizes["n"], 1)
     return checks.dense_labels("labels", labels, sizes["c"])
-
-
-class _Running(NamedTuple):
-    """A fusion rule one member at a time; `answer` `[n, c]` is that of the rule, to the last bit."""
-
-    start: Callable[[jax.Array], Any]  # of log posteriors [m, n, c]
-    add: Callable[[Any, jax.Array], Any]
-    answer: Callable[[Any], jax.Array]
-
-
-def _fold(add: Callable[[jax.Array, jax.Array], jax.Array], neutral: float) -> _Running:
-    return _Running(lambda all_members: jnp.full_like(all_members[0], neutral), add, fusion.normalize)
-
-
-class _Votes(NamedTuple):
-    """Votes so far, and the sum that settles their ties."""
-
-    count: jax.Array  # type: ignore[assignment]  # [n, c]
-    total: fusion.Total
-
-
-def _add_votes(state: _Votes, one: jax.Array) -> _Votes:
-    return _Votes(state.count + fusion.votes(one), fusion.add(state.total, one))
-
-
-class _Sorted(NamedTuple):
-    """Members in ascending order, places not yet taken at infinity."""
-
-    ascending: jax.Array  # [m, n, c]
-    number: jax.Array  # int32 []
-
-
-def _insert(state: _Sorted, one: jax.Array) -> _Sorted:
-    below = jnp.concatenate([jnp.full_like(one, -jnp.inf)[None], state.ascending[:-1]])
-    return _Sorted(jnp.clip(one[None], below, state.ascending), state.number + 1)
-
-
-def _middle(state: _Sorted) -> jax.Array:
-    ascending, number = state
-    return fusion.normalize(jnp.logaddexp(ascending[(number - 1) // 2], ascending[number // 2]))
-
-
-_RUNNING: dict[Rule, _Running] = {
-    fusion.sum: _Running(lambda all_members: fusion.nothing(all_members[0]), fusion.add, fusion.mean),
-    fusion.product: _fold(jnp.add, 0.0),
-    fusion.min: _fold(jnp.minimum, jnp.inf),
-    fusion.max: _fold(jnp.maximum, -jnp.inf),
-    fusion.median: _Running(
-        start=lambda all_members: _Sorted(jnp.full_like(all_members, jnp.inf), jnp.zeros((), jnp.int32)),
-        add=_insert,
-        answer=_middle,
-    ),
-    fusion.vote: _Running(
-        start=lambda all_members: _Votes(jnp.zeros_like(all_members[0]), fusion.nothing(all_members[0])),
-        add=_add_votes,
-        answer=lambda state: fusion.vote_scores(state.count, fusion.mean(state.total)),
-    ),
-}

@@ -13,13 +13,13 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
+from jaxface.ensembles.fusion import Rule
 from jaxface.ensembles.members import check_columns, map_members
 from jaxface.linalg import distances, scaling, scatter
 
 __all__ = ["class_centers", "cosine", "fused", "log_posteriors"]
 
 Posterior = Callable[[Any, jax.Array], jax.Array]
-Rule = Callable[[jax.Array], jax.Array]
 
 
 def class_centers(z: jax.Array, labels: jax.Array, *, num_classes: int) -> jax.Array:
