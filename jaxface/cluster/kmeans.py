@@ -149,9 +149,7 @@ def fit_restarts(
 
 
 def _checked(x: jax.Array, num_clusters: int) -> jax.Array:
-    n = checks.shapes(x=(x, "n d"))["n"]
-    checks.floating(x=x)
-    checks.finite(x=x)
+    n = checks.samples(x=(x, "n d"))["n"]
     checks.at_least("num_clusters", num_clusters, 1)
     checks.at_most("num_clusters", num_clusters, n, "the number of samples")
     return jnp.asarray(x)

@@ -33,9 +33,7 @@ def nearest(gallery: ArrayLike, probes: ArrayLike, *, num_neighbors: int, block_
     NaN is refused. Inside a transformation, where values cannot be looked at, a probe with NaN has indices -1 and
     distances NaN, and so has every probe when the gallery holds NaN.
     """
-    sizes = checks.shapes(gallery=(gallery, "g d"), probes=(probes, "q d"))
-    checks.floating(gallery=gallery, probes=probes)
-    checks.finite(gallery=gallery, probes=probes)
+    sizes = checks.samples(gallery=(gallery, "g d"), probes=(probes, "q d"))
     checks.at_least("number of probes", sizes["q"], 1)
     checks.at_least("num_neighbors", num_neighbors, 1)
     checks.at_most("num_neighbors", num_neighbors, sizes["g"], "the gallery's size")

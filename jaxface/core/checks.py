@@ -6,7 +6,7 @@ Shapes and dtypes are checked always. Values are checked only when they are conc
 
 import difflib
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import jax
@@ -30,6 +30,7 @@ __all__ = [
     "printable",
     "printable_lines",
     "real",
+    "samples",
     "shapes",
     "typed_key",
     "utf8",
@@ -84,6 +85,18 @@ def floating(**arguments: Any) -> None:
                 f"{name} must be a floating point array{size}; got dtype {dtype}{why}. "
                 f"Convert it first, e.g. {name}.astype('float32')."
             )
+
+
+def samples(*, beside: Mapping[str, tuple[Any, str]] | None = None, **arguments: tuple[Any, str]) -> dict[str, int]:
+    """Checks arrays of samples such as `x=(x, "n d")`: `shapes`, then `floating`, then `finite`; returns the sizes.
+
+    Of the arrays `beside` them, such as `{"labels": (labels, "n")}`, only the shapes are checked.
+    """
+    sizes = shapes(**arguments, **(beside or {}))
+    arrays = {name: value for name, (value, _) in arguments.items()}
+    floating(**arrays)
+    finite(**arrays)
+    return sizes
 
 
 def not_narrow(name: str, value: Any) -> None:

@@ -194,9 +194,7 @@ def check_subspace(
     variances: ArrayLike, num_fixed: ArrayLike, num_random: ArrayLike, *, width: int, floor: float
 ) -> None:
     """Refuses sizes that `feature_subspaces` cannot draw from these variances."""
-    p = checks.shapes(variances=(variances, "p"))["p"]
-    checks.floating(variances=variances)
-    checks.finite(variances=variances)
+    p = checks.samples(variances=(variances, "p"))["p"]
     checks.between("floor", floor, 0.0, 1.0, closed_high=False)
     checks.at_least("width", width, 1)
     checks.at_most("width", width, p, "the number of axes")

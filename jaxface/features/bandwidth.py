@@ -31,9 +31,7 @@ class Init(Protocol):
 def median_distance(key: jax.Array, x: ArrayLike, *, num_pairs: int = 10_000) -> jax.Array:
     """The median of |x_i - x_j| over random pairs of different rows of x `[n, d]`: a bandwidth for the kernel."""
     checks.typed_key(key)
-    sizes = checks.shapes(x=(x, "n d"))
-    checks.floating(x=x)
-    checks.finite(x=x)
+    sizes = checks.samples(x=(x, "n d"))
     checks.at_least("number of samples", sizes["n"], 2, "a distance needs two")
     checks.at_least("num_pairs", num_pairs, 1)
     x = jnp.asarray(x)
@@ -55,9 +53,7 @@ def choose_bandwidth(
     In general V x ~ N(0, |x|^2 / sigma^2): .999 needs about 2.1 |x| for the sine. The number has the dtype of x, for a
     key draws other numbers in another one, and a map follows its bandwidth. On the host.
     """
-    sizes = checks.shapes(x=(x, "n d"))
-    checks.floating(x=x)
-    checks.finite(x=x)
+    sizes = checks.samples(x=(x, "n d"))
     checks.at_least("number of samples", sizes["n"], 1)
     checks.between("quantile", quantile, 0.0, 1.0, closed_low=False)
     dtype = jnp.asarray(x).dtype

@@ -115,9 +115,7 @@ def checked(x: ArrayLike, mask: ArrayLike) -> tuple[jax.Array, jax.Array, jax.Ar
 
     The mask must be known: how many pixels are visible decides every shape.
     """
-    checks.shapes(x=(x, "n d"), mask=(mask, "d"))
-    checks.floating(x=x)
-    checks.finite(x=x)
+    checks.samples(x=(x, "n d"), beside={"mask": (mask, "d")})
     checks.at_least("number of faces", np.shape(x)[0], 2)
     if not checks.is_concrete(mask):
         raise ValueError("mask must be known outside jit and vmap; close over it instead of passing it in.")

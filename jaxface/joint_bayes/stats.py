@@ -1,6 +1,6 @@
-"""Statistics of labelled images: collected in one pass, additive, and all that EM ever needs.
+"""Statistics of labelled images: collected in one pass, additive, and sufficient for EM.
 
-    images --collect--> Stats --merge--> Stats --recenter--> Stats --group_by_count--> Rows --> EM
+    images --collect--> Stats --merge, pool--> Stats --recenter--> Stats --group_by_count--> GroupedStats --> EM
 
 After `collect` the cost of an iteration does not depend on the number of images; after `group_by_count` it does not
 depend on the number of people either, once there are more of them than dimensions times different counts.
@@ -17,7 +17,7 @@ from jax.typing import ArrayLike
 from jaxface.core import blocks, checks
 from jaxface.linalg import scatter
 
-__all__ = ["Rows", "Stats", "collect", "group_by_count", "merge", "recenter"]
+__all__ = ["GroupedStats", "Stats", "collect", "group_by_count", "merge", "pool", "recenter"]
 
 _BLOCK_SIZE = 4096  # rows that `collect` takes at a time
 
@@ -31,12 +31,12 @@ class Stats(NamedTuple):
     shift: jax.Array  # [d]
 
 
-class Rows(NamedTuple):
-    """What an E-step reads: rows y with a number of images m each, such that sums over people become sums over rows.
+class GroupedStats(NamedTuple):
+    """Input of an E-step: rows y with a number of images m each, so that sums over people become sums over rows.
 
     A row `[y, u]` is a person's mean about `mean` with u = 1, or one of the d + 1 rows of a factor `R_m` with
     `R_m' R_m = sum of [ybar, 1]'[ybar, 1]` over all people with m images. An E-step reads the rows `y - u c` about a
-    model's mean `mean + c`, and nothing it needs tells the two apart.
+    model's mean `mean + c`, and its sums are the same for both kinds of row.
     """
 
     rows: jax.Array  # [r, d], y
@@ -51,16 +51,14 @@ class Rows(NamedTuple):
 def collect(x: ArrayLike, ids: ArrayLike, *, num_people: int, shift: ArrayLike) -> Stats:
     """Statistics of x `[n, d]` with dense ids `[n]`, -1 for rows to leave out, about `shift` `[d]`.
 
-    One GEMM and one segment sum, in blocks of rows where x lies on one device: a centred copy of all of x would cost
-    as much time as its second moment. Blocks of a stream share one shift, near the mean; `merge` adds them.
+    One GEMM and one segment sum, in blocks of rows if x lies on one device: a centred copy of all of x would cost as
+    much time as its second moment. Blocks of a stream share one shift, near the mean; `merge` adds them.
     """
-    checks.shapes(x=(x, "n d"), ids=(ids, "n"), shift=(shift, "d"))
-    checks.floating(x=x, shift=shift)
-    checks.finite(x=x, shift=shift)
+    checks.samples(x=(x, "n d"), shift=(shift, "d"), beside={"ids": (ids, "n")})
     checks.at_least("num_people", num_people, 1)
     ids = checks.dense_labels("ids", ids, num_people, padding=True)
     x = jnp.asarray(x)
-    # Sharded rows must stay where they are, and inside a transformation nobody knows where that is.
+    # Sharded or traced rows are folded in one block: slicing them would move data between devices.
     whole = not checks.is_concrete(x) or len(x.sharding.device_set) > 1
     block_size = max(1, len(x)) if whole else _BLOCK_SIZE
     return _collect(x, jnp.asarray(ids), jnp.asarray(shift), num_people=num_people, block_size=block_size)
@@ -71,7 +69,7 @@ def _collect(x: jax.Array, ids: jax.Array, shift: jax.Array, *, num_people: int,
     def add(stats: Stats, rows: tuple[jax.Array, jax.Array], valid: jax.Array) -> Stats:
         kept = valid & (rows[1] >= 0)
         centered = jnp.where(kept[:, None], rows[0] - shift[None, :], 0)
-        # Out-of-range ids are dropped, so padding needs a place beyond the last person only.
+        # Out-of-range ids are dropped, so padding goes to a place beyond the last person.
         place = jnp.where(kept, rows[1], num_people)
         return Stats(
             count=stats.count.at[place].add(kept.astype(stats.count.dtype), mode="drop"),
@@ -96,6 +94,21 @@ def merge(a: Stats, b: Stats) -> Stats:
     if checks.is_concrete(a.shift) and checks.is_concrete(b.shift) and not np.array_equal(a.shift, b.shift):
         raise ValueError("a and b must be collected about the same shift; recenter one of them to the other's.")
     return Stats(a.count + b.count, a.sum + b.sum, a.second_moment + b.second_moment, a.shift)
+
+
+def pool(a: Stats, b: Stats) -> Stats:
+    """Statistics of the people of a followed by those of b, where nobody is in both: `[c_a + c_b]` people.
+
+    Each set stays centred on its own shift, so that a difference between the means of two domains is not taken for a
+    difference between people. The shift of the result is that of b.
+    """
+    checks.shapes(a=(a.sum, "c d"), b=(b.sum, "n d"))
+    return Stats(
+        count=jnp.concatenate([a.count, b.count]),
+        sum=jnp.concatenate([a.sum, b.sum]),
+        second_moment=a.second_moment + b.second_moment,
+        shift=b.shift,
+    )
 
 
 def recenter(stats: Stats, shift: jax.Array | None = None) -> Stats:
@@ -126,9 +139,9 @@ def within_scatter(stats: Stats) -> jax.Array:
 
 
 def numbers_of_images(name: str, count: jax.Array) -> jax.Array:
-    """The counts themselves; weights and negative numbers are refused, and become NaN under a transformation.
+    """The counts themselves; fractions and negative numbers are refused, and become NaN under a transformation.
 
-    Weights in the place of counts would give covariances of another size: a weight is no number of images.
+    Weights instead of counts would scale the covariances: a weight is not a number of images.
     """
     if not checks.is_concrete(count):
         return jnp.where((count >= 0) & (count == jnp.floor(count)), count, jnp.nan)
@@ -142,15 +155,15 @@ def numbers_of_images(name: str, count: jax.Array) -> jax.Array:
     return count
 
 
-def by_person(stats: Stats) -> Rows:
+def by_person(stats: Stats) -> GroupedStats:
     """One row a person: any number of people, pure and jittable."""
     count = numbers_of_images("the count of stats", stats.count)
-    present = (count > 0).astype(stats.sum.dtype)
+    has_images = (count > 0).astype(stats.sum.dtype)
     means = stats.sum / jnp.maximum(count, 1)[:, None]
-    return Rows(means, present, count, count, present, within_scatter(stats), stats.shift)
+    return GroupedStats(means, has_images, count, count, has_images, within_scatter(stats), stats.shift)
 
 
-def group_by_count(stats: Stats) -> Rows:
+def group_by_count(stats: Stats) -> GroupedStats:
     """At most d + 1 rows for each different number of images: the fast form for many people.
 
     The rows are compressed on the host in float64.
@@ -165,7 +178,7 @@ def group_by_count(stats: Stats) -> Rows:
     parts = [_compressed(augmented[count == value]) for value in values]
     rows = np.concatenate(parts)
     row_count = np.repeat(values, [len(part) for part in parts])
-    return Rows(
+    return GroupedStats(
         rows=jnp.asarray(rows[:, :-1], dtype),
         row_unit=jnp.asarray(rows[:, -1], dtype),
         row_count=jnp.asarray(row_count, dtype),
@@ -176,13 +189,13 @@ def group_by_count(stats: Stats) -> Rows:
     )
 
 
-def about(rows: Rows, mean: jax.Array) -> jax.Array:
+def rows_about(stats: GroupedStats, mean: jax.Array) -> jax.Array:
     """The rows `[r, d]` about another mean."""
-    return rows.rows - rows.row_unit[:, None] * (mean - rows.mean)[None, :]
+    return stats.rows - stats.row_unit[:, None] * (mean - stats.mean)[None, :]
 
 
-def rows_of(stats: Stats) -> Rows:
-    """`group_by_count` where the statistics are known, `by_person` inside a transformation."""
+def grouped(stats: Stats) -> GroupedStats:
+    """`group_by_count` if the values of the statistics are known, `by_person` inside a transformation."""
     return group_by_count(stats) if all(map(checks.is_concrete, stats)) else by_person(stats)
 
 

@@ -76,12 +76,12 @@ def leave_one_out(
     prior's covariances and is centred on its own training mean. People are left out one after the other: only one path
     is in memory. Gradients are stopped.
     """
-    checks.shapes(
-        x=(x, "n d"), ids=(ids, "n"), weights=(weights, "p"), prior_mean=(prior.mean, "d"),
-        prior_identity_cov=(prior.identity_cov, "d d"), prior_noise_cov=(prior.noise_cov, "d d"),
-    )  # fmt: skip
-    checks.floating(x=x)
-    checks.finite(x=x)
+    of_prior = {
+        "prior_mean": (prior.mean, "d"),
+        "prior_identity_cov": (prior.identity_cov, "d d"),
+        "prior_noise_cov": (prior.noise_cov, "d d"),
+    }
+    checks.samples(x=(x, "n d"), beside={"ids": (ids, "n"), "weights": (weights, "p")} | of_prior)
     checks.at_least("num_people", num_people, 2, "one person must remain")
     ids = checks.dense_labels("ids", ids, num_people, padding=True)
     checks.between("weights", weights, 0.0, 1.0)

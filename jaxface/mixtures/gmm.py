@@ -13,7 +13,7 @@ from jax.typing import ArrayLike
 from jaxface.core import checks
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params, unbounded
-from jaxface.mixtures import em, initialize, stats
+from jaxface.mixtures import em, initialization, stats
 from jaxface.mixtures.validity import check_weights
 from jaxface.mixtures.views import View, typical_variance
 
@@ -49,18 +49,16 @@ class GMM:
 
 def init(key: jax.Array, x: ArrayLike, *, num_components: int, ridge: float = 1e-3, num_iters: int = 10) -> GMM:
     """Means and variances of the clusters of x `[s, n]`, with the ridge and the one sample of `initialize`."""
-    sizes = checks.shapes(x=(x, "s n"))
-    checks.floating(x=x)
-    checks.finite(x=x)
+    sizes = checks.samples(x=(x, "s n"))
     checks.positive("ridge", ridge)
-    initialize.check_components(key, num_components, sizes["s"])
+    initialization.check_components(key, num_components, sizes["s"])
     return _init(key, jnp.asarray(x), ridge, num_components=num_components, num_iters=num_iters)
 
 
 @partial(jax.jit, static_argnames=("num_components", "num_iters"))
 def _init(key: jax.Array, x: jax.Array, ridge: jax.Array | float, *, num_components: int, num_iters: int) -> GMM:
     x = jax.lax.stop_gradient(x)
-    clusters = initialize.cluster(key, x, num_components=num_components, num_iters=num_iters)
+    clusters = initialization.cluster(key, x, num_components=num_components, num_iters=num_iters)
     overall, mean = x.var(axis=0), x.mean(axis=0)
     within = jax.ops.segment_sum((x - clusters.mean[clusters.labels]) ** 2, clusters.labels, num_components)
     variance = (within + overall[None, :]) / (clusters.size + 1)[:, None] + ridge * typical_variance(overall, mean)
@@ -73,11 +71,11 @@ def fit(
     *,
     num_iters: int,
     tol: float = 0.0,
-    weights: ArrayLike | None = None,
+    sample_weights: ArrayLike | None = None,
     floor: float = 1e-6,
     block_size: int = 1024,
 ) -> tuple[GMM, FitInfo]:
     """EM on x `[s, n]` from `init`; trace, floor, empty components and statuses as in `em.fit`."""
     checks.positive("floor", floor)
-    rows = stats.split(init, (x,), weights, block_size)
-    return em.fit_rows(rows, init, num_iters=num_iters, tol=tol, regression=em.joint, floor=floor)
+    samples = stats.to_blocks(init, (x,), sample_weights, block_size)
+    return em.fit_blocks(samples, init, num_iters=num_iters, tol=tol, regression=em.joint, floor=floor)

@@ -25,11 +25,11 @@ from jaxface.mixtures.views import (
     is_full,
     latent_cov,
     latent_mean,
-    present,
-    project,
+    woodbury_of_given_views,
+    evaluate,
     solve,
     typical_variance,
-    varies,
+    is_not_constant,
 )
 
 __all__ = [
@@ -117,9 +117,9 @@ class Solution(NamedTuple):
 
 def latent_posterior(model: PCCAMixture, x: ArrayLike | None = None, y: ArrayLike | None = None) -> Posterior:
     """(13), (18), (19) of one sample; a view that is None is missing."""
-    forms, v = present(model, (x, y))
-    log_joint, u = project(forms, v)
-    return Posterior(jax.nn.log_softmax(log_joint), latent_mean(forms, u), latent_cov(forms))
+    woodbury, v = woodbury_of_given_views(model, (x, y))
+    log_joint, u = evaluate(woodbury, v)
+    return Posterior(jax.nn.log_softmax(log_joint), latent_mean(woodbury, u), latent_cov(woodbury))
 
 
 def conditional(model: PCCAMixture, x: ArrayLike | None = None, y: ArrayLike | None = None) -> Conditional:
@@ -256,9 +256,7 @@ def of_views(log_weights: jax.Array, views: tuple[View, ...]) -> PCCAMixture:
 
 def check_pairs(x: ArrayLike, y: ArrayLike, *, latent_dim: int) -> dict[str, int]:
     """Finite pairs, and no more latent dimensions than the smaller view has; returns the sizes s, n, m."""
-    sizes = checks.shapes(x=(x, "s n"), y=(y, "s m"))
-    checks.floating(x=x, y=y)
-    checks.finite(x=x, y=y)
+    sizes = checks.samples(x=(x, "s n"), y=(y, "s m"))
     checks.at_least("latent_dim", latent_dim, 1)
     most = min(sizes["n"], sizes["m"])
     checks.at_most("latent_dim", latent_dim, most, f"the views have {sizes['n']} and {sizes['m']} dimensions")
@@ -285,7 +283,7 @@ def _regular(mean: jax.Array, cov: jax.Array, ridge: jax.Array | float) -> tuple
     eye = jnp.eye(d, dtype=cov.dtype)
     scale = typical_variance(jnp.diagonal(cov), mean)
     asked = cov + ridge * scale * eye
-    own = jnp.where(varies(jnp.diagonal(asked), mean), jnp.diagonal(asked), scale)
+    own = jnp.where(is_not_constant(jnp.diagonal(asked), mean), jnp.diagonal(asked), scale)
     pivots = jnp.diagonal(psd.cholesky(asked)) ** 2
     singular = ~((pivots / own).min() > d * eps)  # true for NaN, where the factorisation failed
     more = jnp.where(singular, eps**0.5 * own, 0)

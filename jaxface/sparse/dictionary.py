@@ -74,9 +74,7 @@ def weighted_sum(rows: jax.Array, indices: jax.Array, weights: jax.Array) -> jax
 
 def check_dictionary(dictionary: Dictionary, x: ArrayLike, axes: str, sparsity: int) -> None:
     """What every coder asks of its arguments; x has the axes `axes`, d among them."""
-    sizes = checks.shapes(atoms=(dictionary.atoms, "d k"), x=(x, axes))
-    checks.floating(atoms=dictionary.atoms, x=x)
-    checks.finite(atoms=dictionary.atoms, x=x)
+    sizes = checks.samples(atoms=(dictionary.atoms, "d k"), x=(x, axes))
     check_sparsity(sparsity, sizes["k"])
     checks.at_most("sparsity", sparsity, sizes["d"], "the dimension")
 

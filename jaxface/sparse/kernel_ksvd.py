@@ -31,9 +31,7 @@ def gram_bytes(num_samples: int, *, dtype: jnp.dtype | type) -> int:
 def init(key: jax.Array, kernel: Kernel, x: ArrayLike, *, num_atoms: int) -> KernelDictionary:
     """Different images of x `[n, d]` as atoms, of length one in feature space."""
     checks.typed_key(key)
-    sizes = checks.shapes(x=(x, "n d"))
-    checks.floating(x=x)
-    checks.finite(x=x)
+    sizes = checks.samples(x=(x, "n d"))
     checks.at_least("num_atoms", num_atoms, 1)
     checks.at_most("num_atoms", num_atoms, sizes["n"], "the number of images")
     kernel, x = gram.as_kernel(kernel), jnp.asarray(x)

@@ -44,9 +44,7 @@ class Sweep(NamedTuple):
 def init(key: jax.Array, x: ArrayLike, *, num_atoms: int) -> Dictionary:
     """Different signals of x `[n, d]` as atoms of length one; zero signals are taken last, and stay zero."""
     checks.typed_key(key)
-    sizes = checks.shapes(x=(x, "n d"))
-    checks.floating(x=x)
-    checks.finite(x=x)
+    sizes = checks.samples(x=(x, "n d"))
     checks.at_least("num_atoms", num_atoms, 1)
     checks.at_most("num_atoms", num_atoms, sizes["n"], "the number of signals")
     x = jnp.asarray(x)

@@ -121,9 +121,7 @@ def encode_gram(
     gram: ArrayLike, correlations: ArrayLike, energy: ArrayLike, *, sparsity: int, tol: ArrayLike = 0.0
 ) -> SparseCode:
     """The code of a signal y known by inner products only: gram `D'D` `[k, k]`, correlations `D'y` `[k]`, `|y|^2`."""
-    sizes = checks.shapes(gram=(gram, "k k"), correlations=(correlations, "k"), energy=(energy, ""))
-    checks.floating(gram=gram, correlations=correlations, energy=energy)
-    checks.finite(gram=gram, correlations=correlations, energy=energy)
+    sizes = checks.samples(gram=(gram, "k k"), correlations=(correlations, "k"), energy=(energy, ""))
     check_sparsity(sparsity, sizes["k"])
     checks.between("tol", tol, 0.0, 1.0)
     gram, correlations, energy = jnp.asarray(gram), jnp.asarray(correlations), jnp.asarray(energy)

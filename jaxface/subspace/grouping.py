@@ -37,9 +37,7 @@ def is_complete(groups: jax.Array, *, num_groups: int) -> jax.Array:
 
 def check(x: Any, groups: Any, num_groups: int) -> tuple[int, int, Any]:
     """n, d and signed groups of x `[n, d]` and groups `[n]`: two groups at least, none empty, one with two rows."""
-    sizes = checks.shapes(x=(x, "n d"), groups=(groups, "n"))
-    checks.floating(x=x)
-    checks.finite(x=x)
+    sizes = checks.samples(x=(x, "n d"), beside={"groups": (groups, "n")})
     checks.at_least("num_groups", num_groups, 2, "one group has no other to be told from")
     groups = checks.dense_labels("groups", groups, num_groups)
     checks.at_least(

@@ -80,9 +80,7 @@ def errors(
     `settings` is a pytree with a leading axis b, such as a Gaussian kernel with b bandwidths: all of them are one
     vmapped call in each fold. Any `fit(setting, x, groups, num_groups=...)` with its `transform` serves.
     """
-    checks.shapes(x=(x, "n d"), groups=(groups, "n"))
-    checks.floating(x=x)
-    checks.finite(x=x)
+    checks.samples(x=(x, "n d"), beside={"groups": (groups, "n")})
     x = jnp.asarray(x)
     parts = folds(groups, num_folds=num_folds, rng=rng)
 

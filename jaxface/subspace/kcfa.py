@@ -42,9 +42,7 @@ def fit(
     The ridge is relative to the mean of `k(x, x)`, which is 1 for a Gaussian; 1e-6 in float64 asks for nearly exact
     answers. Where it is too small for the precision the status is NOT_PSD.
     """
-    checks.shapes(x=(x, "n d"), labels=(labels, "n"))
-    checks.floating(x=x)
-    checks.finite(x=x)
+    checks.samples(x=(x, "n d"), beside={"labels": (labels, "n")})
     checks.at_least("num_classes", num_classes, 2, "one class has no other to be told from")
     labels = checks.dense_labels("labels", labels, num_classes)
     checks.every_label("labels", labels, num_classes)
@@ -69,9 +67,7 @@ def _fit(
 
 def median_distance(x: ArrayLike) -> float:
     """The median distance of different images of x `[n, d]` at unit energy, a bandwidth to begin with; on the host."""
-    n = checks.shapes(x=(x, "n d"))["n"]
-    checks.floating(x=x)
-    checks.finite(x=x)
+    n = checks.samples(x=(x, "n d"))["n"]
     checks.at_least("number of images", n, 2, "a distance needs two")
     unit = distances.normalize(jnp.asarray(x))
     squared = np.asarray(distances.squared_distance_matrix(unit, unit))

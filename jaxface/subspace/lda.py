@@ -30,10 +30,8 @@ def fit(
     to C in the p PCA axes. Without a ridge a singular S_w gives RANK_DEFICIENT. Where class means coincide the last
     columns are zero. The result has stopped gradients. It works in any unit that the type can hold.
     """
-    sizes = checks.shapes(x=(x, "n d"), labels=(labels, "n"))
+    sizes = checks.samples(x=(x, "n d"), beside={"labels": (labels, "n")})
     n, d = sizes["n"], sizes["d"]
-    checks.floating(x=x)
-    checks.finite(x=x)
     checks.at_least("num_classes", num_classes, 2, "discrimination needs two classes")
     labels = checks.dense_labels("labels", labels, num_classes)
     checks.at_least("number of samples minus num_classes", n - num_classes, 1, "some class needs two samples")

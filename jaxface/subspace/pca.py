@@ -103,9 +103,7 @@ def _fit_randomized(
 
 def _most_components(x: jax.Array, num_components: int) -> int:
     """min(n - 1, d), after checks of x `[n, d]` and of the number asked for."""
-    n, d = checks.shapes(x=(x, "n d")).values()
-    checks.floating(x=x)
-    checks.finite(x=x)
+    n, d = checks.samples(x=(x, "n d")).values()
     checks.at_least("number of samples", n, 2)
     checks.at_least("num_components", num_components, 1)
     most = min(n - 1, d)

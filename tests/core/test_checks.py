@@ -38,6 +38,18 @@ def test_finite_says_how_many_and_where():
         checks.finite(x=x)
 
 
+def test_samples_are_checked_for_shape_then_type_then_nan():
+    x, labels = np.ones((3, 2)), np.zeros(3, int)
+    assert checks.samples(x=(x, "n d"), beside={"labels": (labels, "n")}) == {"n": 3, "d": 2}
+    wrong = np.full((3, 2), np.nan, np.float16)
+    with pytest.raises(ValueError, match=r"labels must have shape \[n\] with n = 3"):
+        checks.samples(x=(wrong, "n d"), beside={"labels": (labels[:2], "n")})
+    with pytest.raises(ValueError, match="x must be a floating point array"):
+        checks.samples(x=(wrong, "n d"), beside={"labels": (labels, "n")})
+    with pytest.raises(ValueError, match="y must be finite"):
+        checks.samples(x=(x, "n d"), y=(wrong.astype(float), "n d"))
+
+
 def test_floating_takes_float32_and_float64_only():
     checks.floating(a=jnp.zeros(3, jnp.float32), b=np.zeros(3), c=1.0, d=np.float32(1))
     with pytest.raises(ValueError, match=r"image must be a floating point array; got dtype uint8\. Convert"):
