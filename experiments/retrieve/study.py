@@ -20,7 +20,8 @@ from experiments.weak_labels.draws import Draws, Problem
 from experiments.weak_labels.methods import METHODS, Setting
 from jaxface.cluster import neighbors
 from jaxface.core import checks
-from jaxface.data import LabelledImages, splits
+from jaxface.data import LabelledImages
+from jaxface.data.splits import Split, few_shot
 from jaxface.metrics.retrieval import ranked_retrieval_at_k
 from jaxface.runtime.log import progress
 from jaxface.runtime.workdir import Workdir
@@ -70,20 +71,18 @@ def features(config: ConfigDict, images: np.ndarray, scaling: str) -> jnp.ndarra
 def hits(config: ConfigDict, photographs: LabelledImages, scaling: str) -> dict[str, np.ndarray]:
     """Mean number `[splits, k]` of right photographs in the top 1 to k, for every method on the same splits."""
     x = features(config, photographs.images, scaling)
-    parts = splits.k_shot(
+    drawn = few_shot(
         photographs.ids,
-        num_train=2 * config.per_class,
-        rng=np.random.default_rng(config.seed),
+        num_train=config.per_class,
+        most_train=config.per_class,
+        num_held_out=config.per_class,
+        seed=config.seed,
         num_splits=config.num_splits,
     )
-    rng = np.random.default_rng((config.seed, 1))
     settings: dict[str, Any] = {}
     found: dict[str, list[np.ndarray]] = {name: [] for name in ("pixels", *config.methods)}
-    for number, part in enumerate(progress(parts, scaling)):
-        rows = np.flatnonzero(part == 0)
-        by_class = rows[np.argsort(photographs.ids[rows], kind="stable")].reshape(-1, 2 * config.per_class)
-        database, queries = np.split(rng.permuted(by_class, axis=1), 2, axis=1)
-        task = draws.problem_of(x, photographs.ids, np.sort(database.ravel()), np.sort(queries.ravel()))
+    for number, (database, _, queries) in enumerate(progress(drawn, scaling)):
+        task = draws.problem_of(x, photographs.ids, Split(np.sort(database), np.sort(queries)))
         grouping = draws.random_draws(config, task, config.group_size, seed=number)
         found["pixels"].append(_correct(config, task, x))
         for name in config.methods:
@@ -114,5 +113,7 @@ def _by_width(config: ConfigDict, task: Problem, grouping: Draws, setting: Setti
 def _correct(config: ConfigDict, task: Problem, z: jnp.ndarray) -> np.ndarray:
     """Mean number `[k]` of the database's photographs of the query's class in the top 1 to k."""
     ids = np.asarray(task.ids)
-    found = neighbors.nearest(z[task.train], z[task.probes], num_neighbors=config.k)
-    return ranked_retrieval_at_k(ids[task.train][np.asarray(found.indices)], ids[task.probes], k=config.k).number
+    found = neighbors.nearest(z[task.split.train], z[task.split.test], num_neighbors=config.k)
+    return ranked_retrieval_at_k(
+        ids[task.split.train][np.asarray(found.indices)], ids[task.split.test], k=config.k
+    ).number

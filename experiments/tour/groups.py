@@ -23,7 +23,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     """Errors `[draws]` of every method at every group size, and some groups to look at."""
     x = inputs.encode(jnp.asarray(faces.images, inputs.working_dtype()), config.image_steps)
     part = splits.k_shot(faces.ids, num_train=config.num_train, rng=rng)[0]
-    task = draws.problem_of(x, faces.ids, np.flatnonzero(part == 0), np.flatnonzero(part == 1))
+    task = draws.problem_of(x, faces.ids, splits.of_parts(part))
     arrays: dict[str, np.ndarray] = {"sizes": np.array(config.group_sizes)}
     for size in config.group_sizes:
         drawn = draws.random_draws(config, task, size, seed=int(rng.integers(2**31)))

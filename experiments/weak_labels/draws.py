@@ -15,18 +15,18 @@ from experiments.weak_labels.methods import METHODS, Method
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import FitInfo, Status, raise_if_failed
 from jaxface.data import LabelledImages, groups, splits
+from jaxface.data.splits import Split
 from jaxface.linalg import distances
 from jaxface.subspace import held_out
 
 
 class Problem(NamedTuple):
-    """Faces split into training images and probes."""
+    """Vectors, whom they show, and which of them train and are probed."""
 
     x: jax.Array  # [n, d], encoded images
     coordinates: jax.Array  # [n, t], in an orthonormal basis of the span of the t training images
     ids: jax.Array  # [n]
-    train: np.ndarray  # rows
-    probes: np.ndarray  # rows
+    split: Split
     scale: float  # median distance of training images
 
 
@@ -49,23 +49,25 @@ def problem(config: ConfigDict, faces: LabelledImages) -> Problem:
     """Encodes the faces and splits them, `num_train` images a person for training."""
     x = inputs.encode(jnp.asarray(faces.images, inputs.working_dtype()), config.image_steps)
     part = splits.k_shot(faces.ids, num_train=config.num_train, rng=np.random.default_rng(config.seed))[0]
-    return problem_of(x, faces.ids, np.flatnonzero(part == 0), np.flatnonzero(part == 1))
+    return problem_of(x, faces.ids, splits.of_parts(part))
 
 
-def problem_of(x: jax.Array, ids: np.ndarray, train: np.ndarray, probes: np.ndarray) -> Problem:
-    """The problem of vectors `[n, d]` with given rows for training and for probing."""
+def problem_of(x: jax.Array, ids: np.ndarray, split: Split) -> Problem:
+    """The problem of vectors `[n, d]` and a split of them."""
+    train = split.train
     span = np.linalg.qr(np.asarray(x)[train].T)[0]
     squared = np.asarray(distances.squared_distance_matrix(x[train], x[train]))
     scale = float(np.sqrt(np.median(squared[np.triu_indices(len(train), 1)])))
-    return Problem(x, x @ jnp.asarray(span), jnp.asarray(ids), train, probes, scale)
+    return Problem(x, x @ jnp.asarray(span), jnp.asarray(ids), split, scale)
 
 
 def random_draws(config: ConfigDict, task: Problem, size: int, *, seed: int = 0) -> Draws:
     """`num_draws` random groupings into groups of `size` images of one person."""
     rng = np.random.default_rng((config.seed, size, seed))
-    drawn = groups.random_groups(np.asarray(task.ids)[task.train], group_size=size, rng=rng, num_draws=config.num_draws)
+    train_ids = np.asarray(task.ids)[task.split.train]
+    drawn = groups.random_groups(train_ids, group_size=size, rng=rng, num_draws=config.num_draws)
     kept, group_ids = groups.kept_rows(drawn)
-    return Draws(task.train[kept], group_ids, int(group_ids.max()) + 1)
+    return Draws(task.split.train[kept], group_ids, int(group_ids.max()) + 1)
 
 
 def embedded(task: Problem, draws: Draws, method: Method, setting: methods.Setting) -> Found:
@@ -114,8 +116,9 @@ def _own_view(task: Problem, draws: Draws, method: Method) -> tuple[jax.Array, D
 
 def errors(task: Problem, draws: Draws, z: jax.Array, *, gallery: str) -> np.ndarray:
     """Nearest-neighbour error `[m]`; the gallery is the grouped images of each draw, or all training images."""
-    known = draws.rows if gallery == "grouped" else np.broadcast_to(task.train, (len(draws.rows), len(task.train)))
-    return np.asarray(_errors(z, task.ids, known, task.probes))
+    train = task.split.train
+    known = draws.rows if gallery == "grouped" else np.broadcast_to(train, (len(draws.rows), len(train)))
+    return np.asarray(_errors(z, task.ids, known, task.split.test))
 
 
 def width_errors(task: Problem, draws: Draws) -> dict[str, np.ndarray]:
@@ -128,7 +131,7 @@ def width_errors(task: Problem, draws: Draws) -> dict[str, np.ndarray]:
         num_groups=few.num_groups,
     )  # fmt: skip
     z = _embed_draws(METHODS["rca"], fitted, task.coordinates)
-    found = [_errors_at_width(z, task.ids, few.rows, task.probes, width) for width in widths]
+    found = [_errors_at_width(z, task.ids, few.rows, task.split.test, width) for width in widths]
     probe, own = (np.array(column) for column in zip(*found, strict=True))
     return {"widths": widths, "probe error": probe, "training error": own}
 

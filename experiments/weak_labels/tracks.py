@@ -16,6 +16,7 @@ from experiments.weak_labels import draws
 from experiments.weak_labels.draws import Draws, Problem
 from experiments.weak_labels.methods import METHODS
 from jaxface.data import groups, synthetic
+from jaxface.data.splits import Split
 from jaxface.data.synthetic import FaceTracks
 from jaxface.faces import tps
 from jaxface.runtime.log import progress
@@ -52,9 +53,9 @@ def video(config: ConfigDict, size: int, number: int) -> tuple[Problem, Draws]:
     cut = groups.track_groups(
         made.landmarks[is_training], made.tracks[is_training], threshold=study.movement, max_size=size, min_size=2
     )
-    task = draws.problem_of(x, made.data.ids, np.flatnonzero(is_training), np.flatnonzero(made.tracks % 2 == 1))
+    task = draws.problem_of(x, made.data.ids, Split(np.flatnonzero(is_training), np.flatnonzero(made.tracks % 2 == 1)))
     kept = cut >= 0
-    grouping = Draws(task.train[kept][None, :], cut[kept][None, :], int(cut.max()) + 1)
+    grouping = Draws(task.split.train[kept][None, :], cut[kept][None, :], int(cut.max()) + 1)
     return task, grouping
 
 

@@ -10,6 +10,7 @@ from configs import retrieve as retrieve_config
 from experiments.retrieve import study as retrieve
 from experiments.weak_labels import draws
 from jaxface.data import folders
+from jaxface.data.splits import Split
 from jaxface.runtime import launch
 from tests.experiments import again
 from tests.tolerances import assert_close
@@ -81,7 +82,7 @@ def test_a_smaller_width_is_the_leading_axes_of_one_fit(monkeypatch):
     """The first axis pairs the wrong photographs, the second the right ones from farther away."""
     z = np.array([[0.0, 0], [1, 9], [1, 0], [0, 9]])  # two of the database, then two queries
     ids = np.array([0, 1, 0, 1], np.int32)
-    task = draws.Problem(z, z, ids, np.array([0, 1]), np.array([2, 3]), 1.0)
+    task = draws.Problem(z, z, ids, Split(np.array([0, 1]), np.array([2, 3])), 1.0)
     widths = []
 
     def embedded(task, grouping, method, setting):

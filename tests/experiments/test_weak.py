@@ -10,6 +10,7 @@ from experiments.weak_labels import clustering, draws, methods, tracks
 from experiments.weak_labels.draws import Draws, Problem
 from experiments.weak_labels.methods import METHODS
 from jaxface.data import synthetic, take
+from jaxface.data.splits import Split
 from tests.tolerances import assert_close
 
 
@@ -24,7 +25,7 @@ def problem(rng, separation=2.0):
     ids = np.repeat(np.arange(4, dtype=np.int32), 6)
     x = jnp.asarray(separation * rng.normal(size=(4, 40))[ids] + rng.normal(size=(24, 40)))
     is_train = np.arange(24) % 6 < 4
-    return draws.problem_of(x, ids, np.flatnonzero(is_train), np.flatnonzero(~is_train))
+    return draws.problem_of(x, ids, Split(np.flatnonzero(is_train), np.flatnonzero(~is_train)))
 
 
 def squared(a, b):
@@ -33,11 +34,11 @@ def squared(a, b):
 
 def test_coordinates_change_no_order_of_training_images(rng):
     task = problem(rng)
-    gap = squared(task.x, task.x[task.train]) - squared(task.coordinates, task.coordinates[task.train])
+    gap = squared(task.x, task.x[task.split.train]) - squared(task.coordinates, task.coordinates[task.split.train])
     assert task.coordinates.shape == (24, 16)
     assert_close(gap, np.broadcast_to(gap[:, :1], gap.shape), factor=10)  # what lies outside the span, once a row
-    assert_close(gap[task.train], np.zeros((16, 16)), factor=1000)
-    apart = squared(task.x[task.train], task.x[task.train])[np.triu_indices(16, 1)]
+    assert_close(gap[task.split.train], np.zeros((16, 16)), factor=1000)
+    apart = squared(task.x[task.split.train], task.x[task.split.train])[np.triu_indices(16, 1)]
     assert_close(task.scale, np.sqrt(np.median(apart)))
 
 
@@ -46,7 +47,7 @@ def test_draws_group_images_of_one_person(rng):
     found = draws.random_draws(study(num_draws=5), task, 2)
     assert found.rows.shape == found.groups.shape == (5, 16)
     assert found.num_groups == 8
-    assert np.isin(found.rows, task.train).all()
+    assert np.isin(found.rows, task.split.train).all()
     for rows, groups in zip(found.rows, found.groups, strict=True):
         assert np.bincount(groups).tolist() == [2] * 8
         assert all(len(set(np.asarray(task.ids)[rows[groups == g]])) == 1 for g in range(8))
@@ -56,7 +57,7 @@ def test_draws_group_images_of_one_person(rng):
 def test_the_gallery_is_the_grouped_images_or_all():
     z = jnp.array([[0.0], [10.0], [4.0], [6.0], [9.0], [5.0]])
     ids = jnp.array([0, 0, 1, 1, 0, 1], jnp.int32)
-    task = Problem(z, z, ids, np.arange(4), np.array([4, 5]), 1.0)
+    task = Problem(z, z, ids, Split(np.arange(4), np.array([4, 5])), 1.0)
     grouped = Draws(np.array([[0, 2], [1, 2]]), np.array([[0, 1], [0, 1]], np.int32), 2)
     both = jnp.stack([z, z])
     assert_close(draws.errors(task, grouped, both, gallery="grouped"), np.array([0.5, 0.0]))
@@ -76,7 +77,7 @@ def test_fisherfaces_see_people_and_the_others_groups(rng):
 def test_duplicates_are_refitted_on_the_host(rng):
     task = problem(rng)
     twin = task.x.at[6].set(task.x[0])
-    task = draws.problem_of(twin, np.asarray(task.ids), task.train, task.probes)
+    task = draws.problem_of(twin, np.asarray(task.ids), task.split)
     found = draws.random_draws(study(num_draws=2), task, 2)
     result = draws.embedded(task, found, METHODS["np_per"], {})
     assert result.refitted == 2
@@ -92,7 +93,7 @@ def test_rca_by_width_equals_a_loop(rng):
     ids, probe, own = np.asarray(task.ids), [], []
     for coordinates, known in zip(z, grouped.rows, strict=True):
         to_known = squared(coordinates, coordinates[known])
-        probe.append(np.mean(ids[known[to_known[task.probes].argmin(axis=1)]] != ids[task.probes]))
+        probe.append(np.mean(ids[known[to_known[task.split.test].argmin(axis=1)]] != ids[task.split.test]))
         among = to_known[known] + np.diag(np.full(len(known), np.inf))
         own.append(np.mean(ids[known[among.argmin(axis=1)]] != ids[known]))
     assert_close(found["probe error"][place], np.mean(probe))
@@ -143,9 +144,9 @@ def test_videos_train_and_test_on_different_tracks():
     config = study()
     task, grouped = tracks.video(config, 7, 0)
     people, frames = config.videos.num_people, config.videos.frames_per_run
-    assert len(task.train) == people * 2 * frames
-    assert len(task.probes) == people * 3 * frames
-    assert not set(task.train) & set(task.probes)
+    assert len(task.split.train) == people * 2 * frames
+    assert len(task.split.test) == people * 3 * frames
+    assert not set(task.split.train) & set(task.split.test)
     assert np.bincount(grouped.groups[0]).max() <= 7
     assert all(len(set(np.asarray(task.ids)[grouped.rows[0][grouped.groups[0] == g]])) == 1 for g in range(4))
 
