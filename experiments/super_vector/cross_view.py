@@ -14,7 +14,7 @@ from ml_collections import ConfigDict
 
 from experiments.super_vector.sets import Sets
 from jaxface import mixtures
-from jaxface.core import prng
+from jaxface.core import machine, prng
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import Status, raise_if_failed
 from jaxface.data import pairs, splits
@@ -144,7 +144,7 @@ def similarities(model: PCCAMixture, queries: jax.Array, gallery: jax.Array) -> 
     posterior_x = jax.vmap(lambda x: mixtures.latent_posterior(model, x=x))(queries)
     posterior_y = jax.vmap(lambda y: mixtures.latent_posterior(model, y=y))(gallery)
     shared_x, shared_y = (_weighted(each) for each in (posterior_x, posterior_y))
-    shrunk = jnp.sqrt(jnp.maximum(mixtures.canonical_correlations(model), jnp.finfo(queries.dtype).eps))
+    shrunk = jnp.sqrt(jnp.maximum(mixtures.canonical_correlations(model), machine.eps(queries.dtype)))
     canonical = [_weighted(each._replace(mean=each.mean / shrunk[None])) for each in (posterior_x, posterior_y)]
     guess = jax.vmap(lambda x: mixtures.predict(model, x=x))(queries)
     middle = gallery.mean(axis=0)[None, :]

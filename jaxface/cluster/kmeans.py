@@ -7,7 +7,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxface.core import checks, fitinfo, loops, prng
+from jaxface.core import checks, fitinfo, loops, machine, prng
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import member, params
 from jaxface.linalg import distances, scaling, scatter
@@ -201,6 +201,6 @@ def _fit_restarts(
     x, starts = jax.tree.map(lambda leaf: scaling.shifted(leaf, -power), (x, starts))
     ended = jax.vmap(lambda start: _iterate(x, start, num_iters, tol))(starts)
     # Restarts that end in one partition differ by rounding; the first of them is taken, so rounding decides nothing.
-    rounding = 32 * float(jnp.finfo(x.dtype).eps) * (scatter.total_factor(x) ** 2).sum()
+    rounding = 32 * machine.eps(x.dtype) * (scatter.total_factor(x) ** 2).sum()
     best = member(ended, jnp.argmax(ended.inertia <= ended.inertia.min() + rounding))
     return _in_unit_of_data(best, power)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import blocks, checks
+from jaxface.core import blocks, checks, machine
 from jaxface.linalg import distances, scaling
 
 __all__ = ["classify", "nearest"]
@@ -104,4 +104,4 @@ def _error(gallery: jax.Array, probes: jax.Array) -> jax.Array:
     center = gallery.mean(axis=0)[None, :]
     largest = ((gallery - center) ** 2).sum(axis=1).max()
     own = ((probes - center) ** 2).sum(axis=1)
-    return (gallery.shape[1] + 8) * float(jnp.finfo(probes.dtype).eps) * (own + largest)
+    return (gallery.shape[1] + 8) * machine.eps(probes.dtype) * (own + largest)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 
-from jaxface.core import checks
+from jaxface.core import checks, machine
 from jaxface.core.fitinfo import Status, diagnose, or_non_finite
 
 __all__ = ["iterate"]
@@ -53,7 +53,7 @@ def _until_settled(update: Callable[[S], tuple[S, jax.Array]], state: S, num_ite
         step, state, objective, _ = carry
         state, value = update(state)
         last = jnp.where(step > 0, objective[step - 1], jnp.asarray(jnp.inf, dtype))
-        settled = jnp.abs(value - last) <= tol * jnp.maximum(jnp.abs(value), jnp.finfo(dtype).tiny)
+        settled = jnp.abs(value - last) <= tol * jnp.maximum(jnp.abs(value), machine.tiny(dtype))
         status = diagnose((~jnp.isfinite(value), Status.NON_FINITE), (settled, Status.OK), otherwise=Status.MAX_ITERS)
         return step + 1, state, objective.at[step].set(value), status
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import blocks, checks
+from jaxface.core import blocks, checks, machine
 from jaxface.ensembles.fusion import Rule
 from jaxface.ensembles.members import check_columns, map_members
 from jaxface.linalg import distances, scaling, scatter
@@ -39,7 +39,7 @@ def gaussian(z: jax.Array, centers: jax.Array) -> jax.Array:
 def cosine(z: jax.Array, centers: jax.Array) -> jax.Array:
     """`log P_c` `[n, c]` with `P_c` proportional to `(1 + cos(z, m_c)) / 2`; flat, whatever the scale of z."""
     # Rounding may take the cosine of opposite vectors below -1; a class is never quite impossible.
-    similarity = jnp.maximum(1 + distances.cosine_matrix(z, centers), float(jnp.finfo(z.dtype).eps))
+    similarity = jnp.maximum(1 + distances.cosine_matrix(z, centers), machine.eps(z.dtype))
     return jnp.log(similarity) - jnp.log(similarity.sum(axis=1, keepdims=True))
 
 

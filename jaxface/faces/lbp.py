@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxface.core import checks
+from jaxface.core import checks, machine
 from jaxface.faces import pixels
 
 __all__ = ["codes", "encode"]
@@ -51,7 +51,7 @@ def codes_or_none(image: jax.Array, *, radius: float, num_points: int = 8) -> ja
     def shifted(row: int, column: int) -> jax.Array:
         return image[border + row : border + row + rows, border + column : border + column + columns]
 
-    threshold = shifted(0, 0) - 8 * jnp.finfo(image.dtype).eps * jnp.max(jnp.abs(image))
+    threshold = shifted(0, 0) - 8 * machine.eps(image.dtype) * jnp.max(jnp.abs(image))
     code = jnp.zeros((rows, columns), jnp.int32)
     for point, taps in enumerate(_circle(radius, num_points)):
         value = sum(weight * shifted(row, column) for row, column, weight in taps)

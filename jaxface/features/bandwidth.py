@@ -4,28 +4,18 @@ They answer different questions. A kernel of faces wants about the median distan
 wants about twice the length of a vector, where the kernel is nearly linear.
 """
 
-from typing import Any, Protocol
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxface.core import checks
+from jaxface.core import checks, machine
 from jaxface.features import forms, maps
 from jaxface.features.forms import Form
+from jaxface.features.maps import FeatureMap, Init
 from jaxface.linalg import distances
 
 __all__ = ["choose_bandwidth", "median_distance"]
-
-
-class Init(Protocol):
-    """The `init` of a map, such as `fastfood.init`."""
-
-    def __call__(
-        self, key: jax.Array, *, input_dim: int, num_features: int, bandwidth: ArrayLike, dtype: Any
-    ) -> maps.FeatureMap:
-        """Draws a map."""
 
 
 def median_distance(key: jax.Array, x: ArrayLike, *, num_pairs: int = 10_000) -> jax.Array:
@@ -44,7 +34,7 @@ def median_distance(key: jax.Array, x: ArrayLike, *, num_pairs: int = 10_000) ->
 
 
 def choose_bandwidth(
-    key: jax.Array, x: ArrayLike, *, init: Init, num_features: int, quantile: float, form: Form = forms.sin
+    key: jax.Array, x: ArrayLike, *, init: Init[FeatureMap], num_features: int, quantile: float, form: Form = forms.sin
 ) -> np.floating:
     """The least bandwidth with the share `quantile` of all `|V x|` in the range where `form` is one to one.
 
@@ -62,7 +52,7 @@ def choose_bandwidth(
     reached = float(np.quantile(sizes_of_projections, quantile, method="higher"))
     checks.positive("quantile of |V x|", reached)
     # Rounding must not carry the last entry over the end of the range, where the angle of a pair changes its sign.
-    margin = 64 * float(jnp.finfo(dtype).eps)
+    margin = 64 * machine.eps(dtype)
     return np.dtype(dtype).type((1 + margin) * reached / forms.inverse(form).half_width)
 
 

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve
 from jax.typing import ArrayLike
 
-from jaxface.core import blocks, checks, fitinfo
+from jaxface.core import blocks, checks, fitinfo, machine
 from jaxface.core.fitinfo import Status
 from jaxface.features import forms, maps, units
 from jaxface.features.forms import Form
@@ -69,7 +69,9 @@ def conjugate_gradient(params: FeatureMap, *, tol: float | None = None, num_iter
     checks.at_least("num_iters", num_iters, 1)
 
     def solver(b: jax.Array) -> Solution:
-        return krylov.conjugate_gradient(_gram(params), b, tol=_eps(b) if tol is None else tol, num_iters=num_iters)
+        return krylov.conjugate_gradient(
+            _gram(params), b, tol=machine.eps(b.dtype) if tol is None else tol, num_iters=num_iters
+        )
 
     return partial(_normal_equations, params, solver)
 
@@ -101,7 +103,7 @@ def gauss_newton(
             return pull(value)[0]
 
         def descend(_: Any, x: jax.Array) -> tuple[jax.Array, Any]:
-            limit = 64 * _eps(x) if tol is None else tol
+            limit = 64 * machine.eps(x.dtype) if tol is None else tol
             found = _damped(
                 residual, x, 1e-3 * largest, tol=limit, num_iters=num_iters, num_inner_iters=num_inner_iters
             )
@@ -110,7 +112,7 @@ def gauss_newton(
 
         def tangent_solve(product: krylov.Operator, b: jax.Array) -> jax.Array:
             def solver(product: krylov.Operator, b: jax.Array) -> jax.Array:
-                return krylov.conjugate_gradient(product, b, tol=_eps(b), num_iters=500).x
+                return krylov.conjugate_gradient(product, b, tol=machine.eps(b.dtype), num_iters=500).x
 
             return jax.lax.custom_linear_solve(product, b, solver, symmetric=True)  # the Hessian
 
@@ -174,7 +176,7 @@ def _inverse(params: FeatureMap, form: Form, method: Method) -> Callable[[jax.Ar
     def inverse(features: jax.Array) -> tuple[jax.Array, Validity]:
         solution = solve(features, form)
         # Rounding may leave the least eigenvalue of a singular V'V on either side of zero.
-        is_singular = least <= _eps(least) * largest
+        is_singular = least <= machine.eps(least.dtype) * largest
         conditioning = jnp.where(is_singular, jnp.inf, largest / jnp.where(is_singular, 1, least))
         return scaling.shifted(solution.x, power), _validity(params, features, solution, form, conditioning)
 
@@ -223,7 +225,7 @@ def _damped(
 
         move = krylov.conjugate_gradient(product, pull(at_x)[0], tol=1e-3, num_iters=num_inner_iters).x
         after = objective(x - move)
-        is_lower = after <= value * (1 + 64 * _eps(x))  # at the minimum a rise is rounding
+        is_lower = after <= value * (1 + 64 * machine.eps(x.dtype))  # at the minimum a rise is rounding
         is_settled = jnp.linalg.norm(move) <= tol * jnp.linalg.norm(x)
         x, value = jnp.where(is_lower, x - move, x), jnp.where(is_lower, after, value)
         return step + 1, x, value, jnp.where(is_lower, damping / 10, damping * 10), is_settled
@@ -250,7 +252,7 @@ def _validity(
         (~solution.is_converged, Status.MAX_ITERS),
     )
     # At the very end of the range an angle is known to the root of the precision only.
-    is_beyond = jnp.abs(u) > inverse.half_width + math.sqrt(_eps(u))
+    is_beyond = jnp.abs(u) > inverse.half_width + math.sqrt(machine.eps(u.dtype))
     return Validity(
         status=status,
         num_iters=solution.num_iters,
@@ -273,10 +275,6 @@ def _spectral_range(params: FeatureMap) -> tuple[jax.Array, jax.Array]:
     """Least and largest eigenvalue of V'V."""
     start = jnp.ones(params.input_dim, maps.dtype_of(params))
     return krylov.spectral_range(_gram(jax.lax.stop_gradient(params)), start, num_steps=_LANCZOS_STEPS)
-
-
-def _eps(x: jax.Array) -> float:
-    return float(jnp.finfo(x.dtype).eps)
 
 
 def _checked(params: FeatureMap, features: ArrayLike, form: Form, rows: str) -> tuple[jax.Array, Form]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxface.core import checks
+from jaxface.core import checks, machine
 from jaxface.core.pytree import params
 from jaxface.features import trig
 
@@ -102,7 +102,7 @@ def inverse(form: Form) -> Inverse:
 
 def _angles_of_sin(features: jax.Array) -> Angles:
     scaled = math.sqrt(features.shape[-1]) * features
-    limit = 1 + 8 * float(jnp.finfo(scaled.dtype).eps)  # rounding alone is not an error of the features
+    limit = 1 + 8 * machine.eps(scaled.dtype)  # rounding alone is not an error of the features
     return Angles(trig.clipped_arcsin(scaled), jnp.abs(scaled) > limit)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxface.core import checks
+from jaxface.core import checks, machine
 
 __all__ = ["laplacian"]
 
@@ -64,4 +64,4 @@ def rotation_invariant(key: jax.Array, num: int, dim: int, spectrum: Spectrum, d
 
 def _student_scale(key: jax.Array, shape: tuple[int, ...], nu: float, dtype: Any) -> jax.Array:
     gamma = jax.random.gamma(key, nu, shape, dtype)
-    return jnp.sqrt(nu / jnp.maximum(gamma, jnp.finfo(gamma.dtype).tiny))  # a draw of a small nu may underflow
+    return jnp.sqrt(nu / jnp.maximum(gamma, machine.tiny(gamma.dtype)))  # a draw of a small nu may underflow

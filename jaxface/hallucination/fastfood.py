@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import checks, fitinfo, prng
+from jaxface.core import checks, fitinfo, machine, prng
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params, static, whole
 from jaxface.features import choose_bandwidth, dekernelize, fastfood, feature_matrix, forms, gram_matrix, units
@@ -219,7 +219,7 @@ def _draw_maps(
 
 def _check_variation(name: str, part: jax.Array, mean: jax.Array) -> None:
     """Faces that are all the same leave rounding, from which no bandwidth can be had."""
-    rounding = 32 * float(jnp.finfo(part.dtype).eps) * float(jnp.abs(mean).max())
+    rounding = 32 * machine.eps(part.dtype) * float(jnp.abs(mean).max())
     if float(jnp.abs(part).max()) <= rounding:
         raise ValueError(
             f"x must hold faces that differ; the {name} part is the same in all of them, so its map has no bandwidth. "

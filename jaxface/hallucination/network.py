@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxface.core import checks, fitinfo, prng
+from jaxface.core import checks, fitinfo, machine, prng
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params, whole
 from jaxface.hallucination.linear import fit_ridge
@@ -123,7 +123,7 @@ def fit_network(
     seen = faces[:, visible]
     median = jnp.median(((seen @ start.matrix - faces) ** 2).mean(axis=1))
     energy = (faces**2).mean()
-    tiny = float(jnp.finfo(mean.dtype).eps) * jnp.where(energy > 0, energy, 1)
+    tiny = machine.eps(mean.dtype) * jnp.where(energy > 0, energy, 1)
     weights = _drawn(prng.stream(key, "weights"), start.matrix, seen, width, num_layers)
     learnt, losses = _descend(
         prng.stream(key, "epochs"),

@@ -1,12 +1,14 @@
 """Expectation maximisation with a source model as prior.
 
 Each step ascends `(1 - w) log p(X | T) - w [n KL(N(0, S_mu) || N(0, T_mu)) + k KL(N(0, S_eps) || N(0, T_eps))]` with n
-people, k images and `w = lambda / (1 + lambda)`: the trace of a fit, finite for every w in [0, 1]. The prior counts as
-lambda n people, so it never fades as target data grow; choose w for each amount of data (`transfer`).
+people, k images and the prior weight `w = lambda / (1 + lambda)`. A fit reports the trace of this objective, which is
+finite for every w in [0, 1]. The prior counts as lambda n people, so its influence does not fade as target data grow:
+choose w for each amount of data (`transfer`).
 
 Every E-step works in a basis of eigenvectors, so gradients of fits are stopped; `objectives` may be differentiated.
 """
 
+import dataclasses
 from functools import partial
 from typing import NamedTuple
 
@@ -14,15 +16,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxface.core import checks, fitinfo, loops
+from jaxface.core import checks, fitinfo, loops, machine
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.joint_bayes import objectives, posterior
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.posterior import EStep, Moments
-from jaxface.joint_bayes.stats import Rows, Stats, about, by_person, numbers_of_images, recenter, rows_of
+from jaxface.joint_bayes.stats import GroupedStats, Stats, by_person, grouped, numbers_of_images, recenter, rows_about
 from jaxface.linalg import psd, spectral
 
-__all__ = ["fit", "fit_rows", "init"]
+__all__ = ["fit", "fit_grouped", "init"]
 
 
 class Floored(NamedTuple):
@@ -33,19 +35,19 @@ class Floored(NamedTuple):
 
 
 def init(stats: Stats, *, ridge: float = 1e-3) -> JointBayes:
-    """Moment estimate: within-person scatter for T_eps, what the scatter between people has beyond it for T_mu.
+    """Moment estimate: within-person scatter for T_eps, the excess of the scatter between people over it for T_mu.
 
-    `ridge` is added relative to the mean eigenvalue, so both are positive definite where any two images differ. Where
-    nobody has two images the split is unknown and half of the total goes to each. Gradients are stopped.
+    `ridge` is relative to the mean eigenvalue and makes both positive definite if any two images differ. If nobody has
+    two images, the data do not determine the split and each gets half of the total. Gradients are stopped.
     """
     checks.positive("ridge", ridge)
     stats = recenter(jax.lax.stop_gradient(stats))
-    rows = by_person(stats)
-    n, k = rows.num_people.sum(), rows.count.sum()
+    people = by_person(stats)
+    n, k = people.num_people.sum(), people.count.sum()
     freedom = k - n
-    effective = (k - (rows.count**2).sum() / jnp.maximum(k, 1)) / jnp.maximum(n - 1, 1)
-    noise = rows.within / jnp.maximum(freedom, 1)
-    between = (stats.second_moment - rows.within) / jnp.maximum(n - 1, 1)
+    effective = (k - (people.count**2).sum() / jnp.maximum(k, 1)) / jnp.maximum(n - 1, 1)
+    noise = people.within / jnp.maximum(freedom, 1)
+    between = (stats.second_moment - people.within) / jnp.maximum(n - 1, 1)
     total = stats.second_moment / jnp.maximum(k, 1)
     has_pairs = freedom > 0
     noise = jnp.where(has_pairs, noise, total / 2)
@@ -57,47 +59,49 @@ def init(stats: Stats, *, ridge: float = 1e-3) -> JointBayes:
     )
 
 
-def m_step(moments: Moments, prior: JointBayes | None, weight: jax.Array | float) -> tuple[jax.Array, jax.Array]:
-    """(5): `T = w S + (1 - w) E[. .'] / number`, both covariances."""
+def m_step(moments: Moments, prior: JointBayes | None, prior_weight: jax.Array | float) -> JointBayes:
+    """(5): `T = w S + (1 - w) E[. .'] / number`, both covariances; the mean is that of the moments."""
     for name, number in (("num_people", moments.num_people), ("num_images", moments.num_images)):
-        if checks.is_concrete(number):  # differentiable otherwise; an E-step makes NaN of wrong counts
+        if checks.is_concrete(number):  # under a transformation the E-step has turned wrong counts into NaN
             numbers_of_images(f"{name} of moments", number)
     identity = moments.identity / moments.num_people
     noise = moments.noise / moments.num_images
-    if prior is None:
-        return identity, noise
-    mix = partial(_mix, weight=weight)
-    return mix(prior.identity_cov, identity), mix(prior.noise_cov, noise)
+    if prior is not None:
+        identity = _mix(prior.identity_cov, identity, prior_weight)
+        noise = _mix(prior.noise_cov, noise, prior_weight)
+    return JointBayes(mean=moments.mean, identity_cov=identity, noise_cov=noise)
 
 
 def update(
     model: JointBayes,
-    rows: Rows,
+    stats: GroupedStats,
     prior: JointBayes | None,
-    weight: jax.Array | float,
+    prior_weight: jax.Array | float,
     *,
     e_step: EStep,
     floor: float,
     within_pivot: jax.Array | float = 0.0,
 ) -> tuple[JointBayes, jax.Array, jax.Array]:
-    """One EM step: the new model, the objective at the old one, and the ridge that the noise needed.
+    """One EM step: the new model, the objective at the old one, and the ridge added to the noise covariance.
 
-    `within_pivot` is the least Cholesky pivot of S_w where it is known, which may save a factorisation. Gradients are
+    `within_pivot` is the least Cholesky pivot of S_w if it is known, which may save a factorisation. Gradients are
     stopped.
     """
-    model, rows, prior, weight, within_pivot = jax.lax.stop_gradient((model, rows, prior, weight, within_pivot))
-    moments, log_likelihood = e_step(model, rows)
-    identity, noise = m_step(moments, prior, weight)
-    # w = 1 gives the source back as it is.
-    relative = jnp.where(jnp.asarray(weight) < 1, jnp.asarray(floor, noise.dtype), 0)
+    arguments = (model, stats, prior, prior_weight, within_pivot)
+    model, stats, prior, prior_weight, within_pivot = jax.lax.stop_gradient(arguments)
+    moments, log_likelihood = e_step(model, stats)
+    new = m_step(moments, prior, prior_weight)
+    # With w = 1 the source is returned unchanged, without a floor.
+    relative = jnp.where(jnp.asarray(prior_weight) < 1, jnp.asarray(floor, new.noise_cov.dtype), 0)
     # Pivots grow with the matrix, and T_eps is at least (1 - w) S_w / k.
-    least = jnp.asarray((1 - weight) * within_pivot / moments.num_images)
-    noise, jitter = _floored(noise, identity, relative, least)
+    least = jnp.asarray((1 - prior_weight) * within_pivot / moments.num_images)
+    noise, jitter = _floored(new.noise_cov, new.identity_cov, relative, least)
     objective = log_likelihood
     if prior is not None:
-        penalty = objectives.divergence(model, prior, rows)
-        objective = (1 - weight) * log_likelihood - jnp.where(jnp.asarray(weight) > 0, weight * penalty, 0)
-    return JointBayes(mean=model.mean, identity_cov=identity, noise_cov=noise), objective, jitter
+        penalty = objectives.divergence(model, prior, stats)
+        weighted = jnp.where(jnp.asarray(prior_weight) > 0, prior_weight * penalty, 0)
+        objective = (1 - prior_weight) * log_likelihood - weighted
+    return dataclasses.replace(new, noise_cov=noise), objective, jitter
 
 
 def fit(
@@ -105,7 +109,7 @@ def fit(
     init: JointBayes,
     *,
     prior: JointBayes | None = None,
-    weight: jax.Array | float = 0.0,
+    prior_weight: jax.Array | float = 0.0,
     num_iters: int,
     tol: float = 0.0,
     e_step: EStep = posterior.full,
@@ -113,68 +117,70 @@ def fit(
 ) -> tuple[JointBayes, FitInfo]:
     """EM from `init`, whose mean is kept: people deviate from it.
 
-    `weight` is w = lambda / (1 + lambda) of the source model `prior`; w = 1 returns its covariances exactly. `floor` is
-    the least pivot of T_eps relative to the mean variance of an image, and never less than d roundings: where T_eps
-    falls below, a ridge of that size is added and reported as jitter. With w = 0 and fewer directions that vary within
-    people than exist the status is RANK_DEFICIENT, for the likelihood has no maximum then. Entry t of the objective
-    trace is its value before step t. Gradients are stopped.
+    `prior_weight` is w = lambda / (1 + lambda) of the source model `prior`; w = 1 returns its covariances exactly.
+    `floor` is the least pivot of T_eps relative to the mean variance of an image, at least d eps: if a pivot is
+    smaller, a ridge of that size is added and reported as jitter. If w = 0 and the images of a person do not vary in
+    every direction, the likelihood has no maximum and the status is RANK_DEFICIENT. Gradients are stopped.
     """
-    if np.shape(weight) != ():
-        raise ValueError(f"weight must be one number; got shape {np.shape(weight)}. transfer.fit_path takes several.")
-    stats, init, prior = checked_problem(stats, init, prior, weight)
+    if np.shape(prior_weight) != ():
+        raise ValueError(
+            f"prior_weight must be one number; got shape {np.shape(prior_weight)}. transfer.fit_path takes several."
+        )
+    stats, init, prior = checked_problem(stats, init, prior, prior_weight)
     checks.positive("floor", floor)
-    return fit_rows(rows_of(stats), init, prior, weight, num_iters=num_iters, tol=tol, e_step=e_step, floor=floor)
+    settings = {"num_iters": num_iters, "tol": tol, "e_step": e_step, "floor": floor}
+    return fit_grouped(grouped(stats), init, prior, prior_weight, **settings)
 
 
 @partial(jax.jit, static_argnames=("num_iters", "tol", "e_step", "floor"))
-def fit_rows(
-    rows: Rows,
+def fit_grouped(
+    stats: GroupedStats,
     init: JointBayes,
     prior: JointBayes | None,
-    weight: jax.Array | float,
+    prior_weight: jax.Array | float,
     *,
     num_iters: int,
     tol: float,
     e_step: EStep,
     floor: float,
 ) -> tuple[JointBayes, FitInfo]:
-    """`fit` of statistics in rows, jitted; `transfer` vmaps it over weights."""
-    weight = jnp.asarray(weight, rows.rows.dtype)
-    rows, init, prior, weight = jax.lax.stop_gradient((rows, init, prior, weight))
-    within_pivot = _least_pivot(rows.within)
+    """`fit` of grouped statistics, jitted; `transfer` vmaps it over prior weights."""
+    prior_weight = jnp.asarray(prior_weight, stats.rows.dtype)
+    stats, init, prior, prior_weight = jax.lax.stop_gradient((stats, init, prior, prior_weight))
+    within_pivot = _least_pivot(stats.within)
 
     def step(state: tuple[JointBayes, jax.Array]) -> tuple[tuple[JointBayes, jax.Array], jax.Array]:
         model, jitter = state
         model, objective, added = update(
-            model, rows, prior, weight, e_step=e_step, floor=floor, within_pivot=within_pivot
+            model, stats, prior, prior_weight, e_step=e_step, floor=floor, within_pivot=within_pivot
         )
         return (model, jnp.maximum(jitter, added)), objective
 
-    start = (init, jnp.zeros((), rows.rows.dtype))
+    start = (init, jnp.zeros((), stats.rows.dtype))
     (model, jitter), trace = loops.iterate(step, start, num_iters=num_iters, tol=tol)
-    status = fitinfo.worst(trace.status, _diagnosis(rows, init, prior, weight, jitter))
+    status = fitinfo.worst(trace.status, _diagnosis(stats, init, prior, prior_weight, jitter))
     return model, fitinfo.iterative(status=status, num_iters=trace.num_iters, objective=trace.objective, jitter=jitter)
 
 
 def _diagnosis(
-    rows: Rows, init: JointBayes, prior: JointBayes | None, weight: jax.Array, jitter: jax.Array
+    stats: GroupedStats, init: JointBayes, prior: JointBayes | None, prior_weight: jax.Array, jitter: jax.Array
 ) -> jax.Array:
-    """What the counts and covariances say about the problem itself."""
-    alone = weight <= 0
-    single = jnp.where(rows.num_people > 0, rows.count, 0).max() <= 1
-    people = rows.num_people.sum()
-    # The likelihood grows without bound as T_eps vanishes where no image differs from its person's mean.
-    scale = jnp.trace(rows.within) + (rows.row_count[:, None] * about(rows, init.mean) ** 2).sum()
-    unbounded = alone & ((jitter > 0) | ~_definite(rows.within, scale))
-    given = [init.noise_cov] if prior is None else [init.noise_cov, prior.noise_cov]
-    definite = jnp.stack([_definite(cov, jnp.trace(cov)) for cov in given]).all()
+    """The status of the problem itself, by its counts and covariances."""
+    has_no_prior = prior_weight <= 0
+    single = jnp.where(stats.num_people > 0, stats.count, 0).max() <= 1
+    people = stats.num_people.sum()
+    # The likelihood grows without bound as T_eps vanishes in a direction in which nobody's images differ.
+    scale = jnp.trace(stats.within) + (stats.row_count[:, None] * rows_about(stats, init.mean) ** 2).sum()
+    unbounded = has_no_prior & ((jitter > 0) | ~_definite(stats.within, scale))
+    covariances = [init.noise_cov] if prior is None else [init.noise_cov, prior.noise_cov]
+    definite = jnp.stack([_definite(cov, jnp.trace(cov)) for cov in covariances]).all()
 
-    # Sums of squares near the smallest number of the type have lost their digits, and lesser ones are zero.
-    least = float(jnp.finfo(scale.dtype).tiny) / float(jnp.finfo(scale.dtype).eps)
-    sizes = jnp.stack([scale, *(jnp.trace(cov) for cov in given)])
+    # Sums of squares near the smallest number of the dtype have lost their digits; smaller ones are zero.
+    least = machine.tiny(scale.dtype) / machine.eps(scale.dtype)
+    sizes = jnp.stack([scale, *(jnp.trace(cov) for cov in covariances)])
     has_digits = ((sizes == 0) | (sizes > least)).all()
-    is_lost = ~(has_digits & fitinfo.all_finite((rows, init, prior)))
-    unidentified = (alone & (single | (people < 2))) | ((people < 1) & (weight < 1))
+    is_lost = ~(has_digits & fitinfo.all_finite((stats, init, prior)))
+    unidentified = (has_no_prior & (single | (people < 2))) | ((people < 1) & (prior_weight < 1))
     return fitinfo.diagnose(
         (unidentified, Status.UNIDENTIFIED),
         (is_lost, Status.NON_FINITE),
@@ -184,25 +190,26 @@ def _diagnosis(
 
 
 def _definite(a: jax.Array, scale: jax.Array) -> jax.Array:
-    """Whether every Cholesky pivot stands out of the rounding of a matrix with the trace `scale`."""
-    return _least_pivot(a) > a.shape[0] * float(jnp.finfo(a.dtype).eps) * scale  # false for NaN
+    """Whether every Cholesky pivot exceeds the rounding of a matrix with the trace `scale`."""
+    return _least_pivot(a) > a.shape[0] * machine.eps(a.dtype) * scale  # false for NaN
 
 
-def _mix(source: jax.Array, target: jax.Array, *, weight: jax.Array | float) -> jax.Array:
+def _mix(source: jax.Array, target: jax.Array, prior_weight: jax.Array | float) -> jax.Array:
     # w = 1 gives the source to the last bit, whatever the target.
-    return jnp.where(jnp.asarray(weight) < 1, weight * source + (1 - weight) * target, source)
+    mixed = prior_weight * source + (1 - prior_weight) * target
+    return jnp.where(jnp.asarray(prior_weight) < 1, mixed, source)
 
 
 def _floored(noise: jax.Array, identity: jax.Array, floor: jax.Array, least: jax.Array) -> Floored:
     """Adds a ridge where the smallest Cholesky pivot falls below `floor` times the mean variance of an image.
 
-    No pivot is smaller than `least`; where that is enough they are not computed.
+    `least` is a lower bound of the pivots; if the bound suffices, they are not computed.
     """
     d = noise.shape[0]
-    # A ridge below the rounding of the factorisation would not mend it.
-    floor = jnp.where(floor > 0, jnp.maximum(floor, d * float(jnp.finfo(noise.dtype).eps)), 0)
+    # A ridge below the rounding of the factorisation would have no effect.
+    floor = jnp.where(floor > 0, jnp.maximum(floor, d * machine.eps(noise.dtype)), 0)
     scale = (jnp.trace(noise) + jnp.trace(identity)) / d
-    # Comparisons are false for NaN, where a factorisation failed.
+    # A failed factorisation gives NaN, for which comparisons are false.
     pivot = jax.lax.cond(least >= floor * scale, lambda: least, lambda: _least_pivot(noise))
     jitter = jnp.where((pivot >= floor * scale) | (floor == 0), 0, floor * scale)
     return Floored(noise + jitter * jnp.eye(d, dtype=noise.dtype), jitter)
@@ -225,7 +232,7 @@ def _with_ridge(a: jax.Array, ridge: float, scale: jax.Array) -> jax.Array:
 
 
 def checked_problem(
-    stats: Stats, init: JointBayes, prior: JointBayes | None, weight: jax.Array | float
+    stats: Stats, init: JointBayes, prior: JointBayes | None, prior_weights: jax.Array | float
 ) -> tuple[Stats, JointBayes, JointBayes | None]:
     """The problem in one dtype: shapes that agree, two people at least, w in [0, 1], and a prior where w is not 0."""
     arguments = {"sum": (stats.sum, "c d"), "count": (stats.count, "c")} | _axes("init", init)
@@ -233,11 +240,16 @@ def checked_problem(
         arguments |= _axes("prior", prior)
     checks.shapes(**arguments)
     checks.floating(**{name: value for name, (value, _) in arguments.items() if name != "count"})
-    if checks.is_concrete(stats.count) and (present := int((np.asarray(stats.count) > 0).sum())) < 2:
-        raise ValueError(f"stats must hold images of at least two people; got {present}. An identity needs others.")
-    if prior is None and checks.is_concrete(weight) and bool(np.any(np.asarray(weight) != 0)):
-        raise ValueError(f"weight must be 0 without a prior; got {weight}. Give the source model as prior.")
-    checks.between("weight", weight, 0.0, 1.0)
+    if checks.is_concrete(stats.count) and (num_people := int((np.asarray(stats.count) > 0).sum())) < 2:
+        raise ValueError(
+            f"stats must hold images of at least two people; got {num_people}. Add people: differences between them "
+            "determine the identity covariance."
+        )
+    if prior is None and checks.is_concrete(prior_weights) and bool(np.any(np.asarray(prior_weights) != 0)):
+        raise ValueError(
+            f"prior_weight must be 0 without a prior; got {prior_weights}. Give the source model as prior."
+        )
+    checks.between("prior_weight", prior_weights, 0.0, 1.0)
     dtype = jnp.result_type(*jax.tree.leaves((stats, init, prior)))
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), (stats, init, prior))
 

@@ -1,18 +1,18 @@
-"""What EM ascends, and the functions of the paper's supplement by number.
+"""The objective that EM ascends, and the functions of the paper's supplement by number.
 
-`log_likelihood` and `penalized_objective` are made of Cholesky factors and may be differentiated in the model; the
-E-steps compute the same likelihood faster, in a basis that may not.
+`log_likelihood` and `penalized_objective` use Cholesky factors and are differentiable in the model; the E-steps compute
+the same likelihood faster, in a basis that is not.
 """
 
 import jax
 import jax.numpy as jnp
 
-from jaxface.core import checks
+from jaxface.core import checks, machine
 from jaxface.joint_bayes.model import JointBayes
-from jaxface.joint_bayes.stats import Rows, Stats, about, rows_of
+from jaxface.joint_bayes.stats import GroupedStats, Stats, grouped, rows_about
 from jaxface.linalg import psd
 
-__all__ = ["log_likelihood", "penalized_objective"]
+__all__ = ["eq6", "eq11", "eq19", "log_likelihood", "penalized_objective"]
 
 
 def log_likelihood(model: JointBayes, stats: Stats) -> jax.Array:
@@ -21,19 +21,21 @@ def log_likelihood(model: JointBayes, stats: Stats) -> jax.Array:
     With `C_i = T_eps + m_i T_mu` it is
     `-1/2 [k d log 2 pi + (k - n) log|T_eps| + tr T_eps^-1 S_w + sum_i log|C_i| + m_i ybar_i'C_i^-1 ybar_i]`.
     """
-    return _log_likelihood(model, rows_of(stats))
+    return _log_likelihood(model, grouped(stats))
 
 
-def penalized_objective(model: JointBayes, stats: Stats, prior: JointBayes, weight: jax.Array | float) -> jax.Array:
-    """`(1 - w) log p(X | T) - w [n KL(S_mu || T_mu) + k KL(S_eps || T_eps)]`: what EM with the M-step (5) ascends."""
-    checks.between("weight", weight, 0.0, 1.0)
-    rows = rows_of(stats)
-    return (1 - weight) * _log_likelihood(model, rows) - weight * divergence(model, prior, rows)
+def penalized_objective(
+    model: JointBayes, stats: Stats, prior: JointBayes, prior_weight: jax.Array | float
+) -> jax.Array:
+    """`(1 - w) log p(X | T) - w [n KL(S_mu || T_mu) + k KL(S_eps || T_eps)]`, the objective of EM with M-step (5)."""
+    checks.between("prior_weight", prior_weight, 0.0, 1.0)
+    people = grouped(stats)
+    return (1 - prior_weight) * _log_likelihood(model, people) - prior_weight * divergence(model, prior, people)
 
 
-def divergence(model: JointBayes, prior: JointBayes, rows: Rows) -> jax.Array:
+def divergence(model: JointBayes, prior: JointBayes, stats: GroupedStats) -> jax.Array:
     """`n KL(N(0, S_mu) || N(0, T_mu)) + k KL(N(0, S_eps) || N(0, T_eps))`, the prior first."""
-    n, k = rows.num_people.sum(), (rows.num_people * rows.count).sum()
+    n, k = stats.num_people.sum(), (stats.num_people * stats.count).sum()
     identity = gaussian_divergence(prior.identity_cov, model.identity_cov)
     return n * identity + k * gaussian_divergence(prior.noise_cov, model.noise_cov)
 
@@ -41,16 +43,16 @@ def divergence(model: JointBayes, prior: JointBayes, rows: Rows) -> jax.Array:
 def gaussian_divergence(source: jax.Array, target: jax.Array) -> jax.Array:
     """`KL(N(0, S) || N(0, T)) = (tr T^-1 S - log|T^-1 S| - d) / 2`.
 
-    Where one of them is rank-deficient, as an identity covariance may be, both get the same small ridge: directions
-    that neither has then contribute nothing, and one that S alone has costs much but not infinitely much.
+    If one of them is rank-deficient, as an identity covariance may be, both get the same small ridge. Directions in the
+    null space of both then contribute nothing, and a direction of S outside T costs much but not infinitely much.
     """
     d, scale = source.shape[0], jnp.maximum(jnp.trace(source), jnp.trace(target))
-    eps = float(jnp.finfo(source.dtype).eps)
+    eps = machine.eps(source.dtype)
 
     def has_full_rank(cov: jax.Array) -> jax.Array:
         return jnp.diagonal(psd.cholesky(cov)).min() ** 2 > d * eps * jnp.trace(cov)  # false for NaN
 
-    # Rounding enters as eps / ridge and the bias as the ridge itself. Two matrices of zeros agree, whatever is added.
+    # Rounding enters as eps / ridge and bias as the ridge itself. Two zero matrices agree for every ridge.
     ridge = jnp.where(scale > 0, eps ** (2 / 3) * scale, 1)
     lift = jnp.where(has_full_rank(source) & has_full_rank(target), 0, ridge) * jnp.eye(d, dtype=source.dtype)
     source, target = source + lift, target + lift
@@ -58,63 +60,63 @@ def gaussian_divergence(source: jax.Array, target: jax.Array) -> jax.Array:
 
 
 def eq6(
-    identities: jax.Array,
-    deviations: jax.Array,
-    psi: jax.Array,
-    gamma: jax.Array,
-    *,
-    prior: JointBayes,
-    strength: float,
+    mu: jax.Array, eps: jax.Array, psi: jax.Array, gamma: jax.Array, *, prior: JointBayes, prior_weight: float
 ) -> jax.Array:
     """(6) `tr (MM' + n lambda S_mu) Psi^-1 + tr (EE' + k lambda S_eps) Gamma^-1 + n log|Psi| + k log|Gamma|`.
 
-    M: `identities` `[n, d]`, E: `deviations` `[k, d]`, lambda: `strength`. The approximate EM descends it, at
-    `Psi = T_mu / (1 - w)` and `Gamma = T_eps / (1 - w)`; the printed `k |Gamma|` lacks the logarithm.
+    M holds `mu` `[n, d]` of n people and E `eps` `[k, d]` of k images; `lambda = w / (1 - w)` of the prior weight w < 1.
+    The approximate EM descends it, at `Psi = T_mu / (1 - w)` and `Gamma = T_eps / (1 - w)`. The printed `k |Gamma|`
+    lacks the logarithm.
     """
-    n, k = identities.shape[0], deviations.shape[0]
-    about_psi = identities.T @ identities + n * strength * prior.identity_cov
-    about_gamma = deviations.T @ deviations + k * strength * prior.noise_cov
+    n, k, ratio = mu.shape[0], eps.shape[0], _lambda(prior_weight)
+    about_psi = mu.T @ mu + n * ratio * prior.identity_cov
+    about_gamma = eps.T @ eps + k * ratio * prior.noise_cov
     fit = jnp.trace(psd.solve(psi, about_psi)) + jnp.trace(psd.solve(gamma, about_gamma))
     return fit + n * psd.log_det(psi) + k * psd.log_det(gamma)
 
 
-def eq11(identities: jax.Array, deviations: jax.Array, *, prior: JointBayes, strength: float) -> jax.Array:
-    """(11) `n log|MM'/n + lambda S_mu| + k log|EE'/k + lambda S_eps|`: (6) at its best, less (n + k) d."""
-    n, k = identities.shape[0], deviations.shape[0]
-    psi = identities.T @ identities / n + strength * prior.identity_cov
-    gamma = deviations.T @ deviations / k + strength * prior.noise_cov
+def eq11(mu: jax.Array, eps: jax.Array, *, prior: JointBayes, prior_weight: float) -> jax.Array:
+    """(11) `n log|MM'/n + lambda S_mu| + k log|EE'/k + lambda S_eps|`: the minimum of (6), less (n + k) d."""
+    n, k, ratio = mu.shape[0], eps.shape[0], _lambda(prior_weight)
+    psi = mu.T @ mu / n + ratio * prior.identity_cov
+    gamma = eps.T @ eps / k + ratio * prior.noise_cov
     return n * psd.log_det(psi) + k * psd.log_det(gamma)
 
 
 def eq19(
-    identities: jax.Array,
-    deviations: jax.Array,
+    mu: jax.Array,
+    eps: jax.Array,
     psi: jax.Array,
     gamma: jax.Array,
     counts: jax.Array,
     *,
     prior: JointBayes,
-    strength: float,
+    prior_weight: float,
 ) -> jax.Array:
     """(19): (6) with `(k - n) log|Gamma| + sum_i log|m_i Psi + Gamma|` for log-determinants; `counts` `[n]` are m_i.
 
     It belongs to the M-step (7) with covariances; for the M-step (5) add `lambda (n log|Psi| + k log|Gamma|)`.
     """
-    n, k = identities.shape[0], deviations.shape[0]
-    first = eq6(identities, deviations, psi, gamma, prior=prior, strength=strength)
+    n, k = mu.shape[0], eps.shape[0]
+    first = eq6(mu, eps, psi, gamma, prior=prior, prior_weight=prior_weight)
     coupled = jax.vmap(lambda m: psd.log_det(m * psi + gamma))(counts).sum()
     return first - n * psd.log_det(psi) - k * psd.log_det(gamma) + (k - n) * psd.log_det(gamma) + coupled
 
 
+def _lambda(prior_weight: float) -> float:
+    checks.between("prior_weight", prior_weight, 0.0, 1.0, closed_high=False)
+    return prior_weight / (1 - prior_weight)
+
+
 @jax.jit
-def _log_likelihood(model: JointBayes, rows: Rows) -> jax.Array:
+def _log_likelihood(model: JointBayes, stats: GroupedStats) -> jax.Array:
     d = model.mean.shape[0]
-    n, k = rows.num_people.sum(), (rows.num_people * rows.count).sum()
-    weighted = about(rows, model.mean) * jnp.sqrt(rows.row_count)[:, None]
-    if len(rows.rows) == len(rows.count):  # one row a group, and in the same order
+    n, k = stats.num_people.sum(), (stats.num_people * stats.count).sum()
+    weighted = rows_about(stats, model.mean) * jnp.sqrt(stats.row_count)[:, None]
+    if len(stats.rows) == len(stats.count):  # one row a group, in the same order
         rows_of_group = weighted[:, None, :]
     else:
-        own = rows.count[:, None] == rows.row_count[None, :]
+        own = stats.count[:, None] == stats.row_count[None, :]
         rows_of_group = jnp.where(own[:, :, None], weighted[None, :, :], 0)
 
     def of_group(count: jax.Array, people: jax.Array, scaled: jax.Array) -> jax.Array:
@@ -122,6 +124,6 @@ def _log_likelihood(model: JointBayes, rows: Rows) -> jax.Array:
         cov = model.noise_cov + count * model.identity_cov
         return people * psd.log_det(cov) + (scaled * psd.solve(cov, scaled.T).T).sum()
 
-    between = jax.vmap(of_group)(rows.count, rows.num_people, rows_of_group).sum()
-    within = (k - n) * psd.log_det(model.noise_cov) + jnp.trace(psd.solve(model.noise_cov, rows.within))
+    between = jax.vmap(of_group)(stats.count, stats.num_people, rows_of_group).sum()
+    within = (k - n) * psd.log_det(model.noise_cov) + jnp.trace(psd.solve(model.noise_cov, stats.within))
     return -(k * d * jnp.log(jnp.asarray(2 * jnp.pi, weighted.dtype)) + within + between) / 2

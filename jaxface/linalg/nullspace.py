@@ -12,7 +12,7 @@ import chex
 import jax
 import jax.numpy as jnp
 
-from jaxface.core import checks
+from jaxface.core import checks, machine
 from jaxface.linalg import spectral
 
 __all__ = ["default_rtol", "numerical_rank", "project_out", "qr_complement", "range_basis", "svd_complement"]
@@ -28,7 +28,7 @@ class Complement(NamedTuple):
 
 def default_rtol(factor: jax.Array) -> float:
     """`max(n, d) eps`: the relative size below which a singular value of `[n, d]` is rounding."""
-    return max(factor.shape) * float(jnp.finfo(factor.dtype).eps)
+    return max(factor.shape) * machine.eps(factor.dtype)
 
 
 def numerical_rank(values: jax.Array, *, rtol: float) -> jax.Array:

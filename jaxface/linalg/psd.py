@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
 
-from jaxface.core import checks
+from jaxface.core import checks, machine
 
 __all__ = ["add_ridge", "check_covariance", "cholesky", "is_definite", "log_density", "log_det", "solve", "symmetrize"]
 
@@ -38,7 +38,7 @@ def cholesky(a: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
 def is_definite(pivots: jax.Array) -> jax.Array:
     """Whether squared pivots, those of Cholesky factors `[d]`, all exceed `d eps` times the largest; False for NaN."""
     squared = pivots**2
-    return squared.min() > len(pivots) * float(jnp.finfo(pivots.dtype).eps) * squared.max()
+    return squared.min() > len(pivots) * machine.eps(pivots.dtype) * squared.max()
 
 
 def check_covariance(name: str, cov: jax.Array, *, unit: jax.Array | None = None) -> None:
@@ -47,7 +47,7 @@ def check_covariance(name: str, cov: jax.Array, *, unit: jax.Array | None = None
     With the `unit` of another covariance they may be semidefinite, but for the rounding of the larger of the two.
     """
     a = np.asarray(cov)
-    eps = float(np.finfo(a.dtype).eps)
+    eps = machine.eps(a.dtype)
     scale = max(float(np.abs(each).max(initial=0)) for each in (a, 0 * a if unit is None else np.asarray(unit))) or 1.0
     if np.abs(a - np.swapaxes(a, -1, -2)).max(initial=0) > math.sqrt(eps) * scale:
         raise ValueError(f"{name} must be symmetric.")

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import checks, fitinfo
+from jaxface.core import checks, fitinfo, machine
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params
 from jaxface.linalg import scaling
@@ -62,7 +62,7 @@ def fit(
     scores = scaling.shifted(scores, -power)
     center, spread = scores.mean(), scores.std()
     # Of equal scores rounding alone is left, and a slope that magnifies it.
-    rounding = 8 * float(jnp.finfo(scores.dtype).eps) * jnp.abs(scores).max()
+    rounding = 8 * machine.eps(scores.dtype) * jnp.abs(scores).max()
     spread = jnp.where(spread > rounding, spread, 1)
     start = (jnp.zeros((), scores.dtype), jnp.zeros((), scores.dtype))
     data = ((scores - center) / spread, is_same, jnp.asarray(prior, scores.dtype), jnp.asarray(ridge, scores.dtype))

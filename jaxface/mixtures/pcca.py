@@ -14,22 +14,22 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 
-from jaxface.core import checks, fitinfo
+from jaxface.core import checks, fitinfo, machine
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params, unbounded
 from jaxface.linalg import psd, scaling, spectral
 from jaxface.mixtures.validity import check_noise, check_weights
 from jaxface.mixtures.views import (
     View,
+    evaluate,
     in_units,
     is_full,
+    is_not_constant,
     latent_cov,
     latent_mean,
-    woodbury_of_given_views,
-    evaluate,
     solve,
     typical_variance,
-    is_not_constant,
+    woodbury_of_given_views,
 )
 
 __all__ = [
@@ -180,7 +180,7 @@ def _closed_form(
     model, jitter = of_views(jnp.zeros(1, v.dtype), views), scaling.shifted(found.jitter, 2 * powers).max()
 
     least = jnp.stack([jnp.diagonal(view.noise, axis1=1, axis2=2).min() for view in views])
-    is_in_range = fitinfo.all_finite((v, model, jitter)) & (least >= jnp.finfo(v.dtype).tiny).all()
+    is_in_range = fitinfo.all_finite((v, model, jitter)) & (least >= machine.tiny(v.dtype)).all()
     status = fitinfo.diagnose((~is_in_range, Status.NON_FINITE), (found.is_singular, Status.RANK_DEFICIENT))
     return model, fitinfo.closed_form(dtype=v.dtype, status=status, jitter=jitter)
 
@@ -200,7 +200,7 @@ def from_covariance(
     lower_x, lower_y = psd.cholesky(cov_x), psd.cholesky(cov_y)
     half = solve_triangular(lower_x, cov[:dim_x, dim_x:], lower=True)
     left, values, right = spectral.thin_svd(solve_triangular(lower_y, half.T, lower=True).T)
-    largest = 1 - float(jnp.finfo(cov.dtype).eps) ** 0.5
+    largest = 1 - machine.eps(cov.dtype) ** 0.5
     root = jnp.sqrt(jnp.minimum(values[:latent_dim], largest))[None, :]
 
     def view(mean: jax.Array, cov: jax.Array, directions: jax.Array) -> View:
@@ -279,7 +279,7 @@ def _regular(mean: jax.Array, cov: jax.Array, ridge: jax.Array | float) -> tuple
 
     Pivots and that ridge are relative to the dimension's own variance: a unit makes nothing singular.
     """
-    d, eps = cov.shape[0], float(jnp.finfo(cov.dtype).eps)
+    d, eps = cov.shape[0], machine.eps(cov.dtype)
     eye = jnp.eye(d, dtype=cov.dtype)
     scale = typical_variance(jnp.diagonal(cov), mean)
     asked = cov + ridge * scale * eye

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxface.core import blocks, checks
+from jaxface.core import blocks, checks, machine
 from jaxface.linalg import scaling
 from jaxface.linalg.products import turned
 from jaxface.linalg.psd import symmetrize
@@ -23,9 +23,9 @@ from jaxface.mixtures.views import (
     View,
     Woodbury,
     checked,
+    evaluate,
     is_full,
     latent_cov,
-    project,
     solve,
     squares_beside,
 )
@@ -36,7 +36,7 @@ __all__ = ["e_step", "log_likelihood", "merge", "stepwise"]
 class ViewMoments(NamedTuple):
     """Sums of one view for r = v - about, weighted by the responsibilities g."""
 
-    about: jax.Array  # [k, n], the means that the E-step had
+    center: jax.Array  # [k, n], the means that the E-step had
     first: jax.Array  # [k, n], sum g r
     second: jax.Array  # [k, n], sum g r^2; for full noise [k, n, n], sum g r r'
     cross: jax.Array  # [k, n, d], sum g r zhat'
@@ -51,11 +51,11 @@ class Moments(NamedTuple):
     views: tuple[ViewMoments, ...]
 
 
-class Rows(NamedTuple):
+class Blocks(NamedTuple):
     """Samples in blocks, the views side by side."""
 
     values: jax.Array  # [b, s, n]
-    weights: jax.Array  # [b, s], 0 for padding
+    sample_weights: jax.Array  # [b, s], 0 for padding
 
 
 class _Sums(NamedTuple):
@@ -68,28 +68,28 @@ class _Sums(NamedTuple):
 
 
 def e_step(
-    model: Mixture, *views: ArrayLike, weights: ArrayLike | None = None, block_size: int = 1024
+    model: Mixture, *views: ArrayLike, sample_weights: ArrayLike | None = None, block_size: int = 1024
 ) -> tuple[Moments, jax.Array]:
     """(13), (18)-(20): the sums of samples, `[s, n]` for each view, and their log-likelihood (12).
 
-    `weights` `[s]` count a sample more or less often; one of weight 0 is left out, whatever it holds. Memory grows with
+    `sample_weights` `[s]` count a sample more or less often; one of weight 0 is left out, whatever it holds. Memory grows with
     `block_size` times k d, the result does not depend on it.
     """
-    return collect(model.log_weights, model.views, split(model, views, weights, block_size))
+    return e_step_blocks(model.log_weights, model.views, to_blocks(model, views, sample_weights, block_size))
 
 
 def log_likelihood(
-    model: Mixture, *views: ArrayLike, weights: ArrayLike | None = None, block_size: int = 1024
+    model: Mixture, *views: ArrayLike, sample_weights: ArrayLike | None = None, block_size: int = 1024
 ) -> jax.Array:
     """(12): `sum_i log sum_k w_k p(v_i | k)` of samples, `[s, n]` for each view; differentiable in all of them."""
-    return log_likelihood_of_rows(model.log_weights, model.views, split(model, views, weights, block_size))
+    return log_likelihood_of_blocks(model.log_weights, model.views, to_blocks(model, views, sample_weights, block_size))
 
 
 def merge(a: Moments, b: Moments) -> Moments:
     """Moments of two disjoint sets of samples at the same parameters."""
     for ours, theirs in zip(a.views, b.views, strict=True):
-        known = checks.is_concrete(ours.about) and checks.is_concrete(theirs.about)
-        if known and not np.array_equal(ours.about, theirs.about):
+        known = checks.is_concrete(ours.center) and checks.is_concrete(theirs.center)
+        if known and not np.array_equal(ours.center, theirs.center):
             raise ValueError("a and b must come from E-steps at the same parameters; stepwise takes others.")
     return _about(jax.tree.map(jnp.add, a, b), a)
 
@@ -102,8 +102,8 @@ def stepwise(old: Moments, new: Moments, rate: jax.Array | float) -> Moments:
     """
     checks.between("rate", rate, 0.0, 1.0)
     rate = jnp.asarray(rate, new.weight.dtype)
-    old = recenter(old, tuple(view.about for view in new.views))
-    kept, taken = (1 - rate) / safe(old.weight.sum()), rate / safe(new.weight.sum())
+    old = recenter(old, tuple(view.center for view in new.views))
+    kept, taken = (1 - rate) / positive_floor(old.weight.sum()), rate / positive_floor(new.weight.sum())
     return _about(jax.tree.map(lambda a, b: kept * a + taken * b, old, new), new)
 
 
@@ -111,7 +111,7 @@ def recenter(moments: Moments, means: tuple[jax.Array, ...]) -> Moments:
     """The same moments about other means, `[k, n]` for each view, exactly."""
     moved = []
     for view, mean in zip(moments.views, means, strict=True):
-        move = mean - view.about
+        move = mean - view.center
         first, second = _moved(moments.weight, view.first, view.second, move)
         moved.append(ViewMoments(mean, first, second, view.cross - _outer(move, moments.latent)))
     return moments._replace(views=tuple(moved))
@@ -127,19 +127,24 @@ def in_data_units(sums: ViewMoments, powers: jax.Array) -> ViewMoments:
     )
 
 
-def safe(weight: jax.Array) -> jax.Array:
+def positive_floor(weight: jax.Array) -> jax.Array:
     """A sum of weights to divide by."""
-    return jnp.maximum(weight, jnp.finfo(weight.dtype).tiny)
+    return jnp.maximum(weight, machine.tiny(weight.dtype))
 
 
-def split(
+def mean_of(sums: jax.Array, weight: jax.Array) -> jax.Array:
+    """Sums `[k, ...]` divided by the component's weight."""
+    return sums / positive_floor(weight).reshape(-1, *[1] * (sums.ndim - 1))
+
+
+def to_blocks(
     model: Mixture,
     views: tuple[ArrayLike, ...],
-    weights: ArrayLike | None,
+    sample_weights: ArrayLike | None,
     block_size: int = 1024,
     *,
     with_nan: bool = False,
-) -> Rows:
+) -> Blocks:
     """Checked samples in as few blocks as `block_size` allows, nearly equal; NaN is refused unless asked for.
 
     A block takes every b-th sample: where the samples are cut over devices, so is each block.
@@ -147,86 +152,86 @@ def split(
     given = checked(model, views, "s")
     size = given[0].shape[0]
     checks.at_least("the number of samples", size, 1)
-    if weights is not None:
-        checks.shapes(x=(given[0], "s n"), weights=(weights, "s"))
-        checks.between("weights", weights, 0.0, jnp.inf, closed_high=False)
-        weights = jnp.asarray(weights, jnp.result_type(*given))
-        checks.positive("the sum of the weights", weights.sum())
+    if sample_weights is not None:
+        checks.shapes(x=(given[0], "s n"), sample_weights=(sample_weights, "s"))
+        checks.between("weights", sample_weights, 0.0, jnp.inf, closed_high=False)
+        sample_weights = jnp.asarray(sample_weights, jnp.result_type(*given))
+        checks.positive("the sum of the weights", sample_weights.sum())
     if not with_nan:
-        finite_where_counted(given, weights)
-    return _in_blocks([jnp.asarray(view) for view in given], weights, number=blocks.num_blocks(size, block_size))
+        finite_where_counted(given, sample_weights)
+    return _in_blocks([jnp.asarray(view) for view in given], sample_weights, number=blocks.num_blocks(size, block_size))
 
 
-def finite_where_counted(views: Sequence[ArrayLike], weights: ArrayLike | None) -> None:
+def finite_where_counted(views: Sequence[ArrayLike], sample_weights: ArrayLike | None) -> None:
     """Checks that views `[..., n]` are finite wherever their weight `[...]` is above 0."""
     for (name, _), view in zip(NAMES, views, strict=False):
-        if weights is None or not (checks.is_concrete(view) and checks.is_concrete(weights)):
+        if sample_weights is None or not (checks.is_concrete(view) and checks.is_concrete(sample_weights)):
             checks.finite(**{name: view})
         else:
-            checks.finite(**{name: np.where(np.asarray(weights)[..., None] > 0, view, 0)})
+            checks.finite(**{name: np.where(np.asarray(sample_weights)[..., None] > 0, view, 0)})
 
 
 @partial(jax.jit, static_argnames="number")
-def _in_blocks(views: list[jax.Array], weights: jax.Array | None, *, number: int) -> Rows:
+def _in_blocks(views: list[jax.Array], sample_weights: jax.Array | None, *, number: int) -> Blocks:
     values = jnp.concatenate(views, axis=1)
-    if weights is None:
-        weights = jnp.ones(values.shape[0], values.dtype)
+    if sample_weights is None:
+        sample_weights = jnp.ones(values.shape[0], values.dtype)
     else:
-        values = jnp.where(weights[:, None] > 0, values, 0)
-    return Rows(blocks.split(values, number).swapaxes(0, 1), blocks.split(weights, number).T)
+        values = jnp.where(sample_weights[:, None] > 0, values, 0)
+    return Blocks(blocks.split(values, number).swapaxes(0, 1), blocks.split(sample_weights, number).T)
 
 
 @jax.jit
-def collect(
-    log_weights: jax.Array, views: tuple[View, ...], rows: Rows, factors: jax.Array | None = None
+def e_step_blocks(
+    log_weights: jax.Array, views: tuple[View, ...], samples: Blocks, factors: jax.Array | None = None
 ) -> tuple[Moments, jax.Array]:
     """`e_step` of samples in blocks, or of samples times `factors` `[n]`."""
-    forms = solve(log_weights, views)
+    woodbury = solve(log_weights, views)
 
-    def of_block(values: jax.Array, weights: jax.Array) -> tuple[_Sums, jax.Array]:
+    def of_block(values: jax.Array, sample_weights: jax.Array) -> tuple[_Sums, jax.Array]:
         values = values if factors is None else values * factors[None, :]
-        return _sums_of_block(forms, views, values, weights)
+        return _sums_of_block(woodbury, views, values, sample_weights)
 
-    sums, log_likelihood = _fold(of_block, rows)
-    return _moments(forms, views, sums), log_likelihood
+    sums, log_likelihood = _fold(of_block, samples)
+    return _moments(woodbury, views, sums), log_likelihood
 
 
 @jax.jit
-def log_likelihood_of_rows(log_weights: jax.Array, views: tuple[View, ...], rows: Rows) -> jax.Array:
+def log_likelihood_of_blocks(log_weights: jax.Array, views: tuple[View, ...], samples: Blocks) -> jax.Array:
     """`log_likelihood` of samples in blocks."""
-    forms = solve(log_weights, views)
+    woodbury = solve(log_weights, views)
 
     @jax.checkpoint  # a derivative keeps the samples of a block and not what the components make of them
-    def of_block(values: jax.Array, weights: jax.Array) -> jax.Array:
-        log_joint = jax.vmap(lambda v: project(forms, v).log_joint)(values)
-        return weights @ (jax.nn.logsumexp(log_joint, axis=1) - forms.log_unit)
+    def of_block(values: jax.Array, sample_weights: jax.Array) -> jax.Array:
+        log_joint = jax.vmap(lambda v: evaluate(woodbury, v).log_joint)(values)
+        return sample_weights @ (jax.nn.logsumexp(log_joint, axis=1) - woodbury.log_unit)
 
-    return _fold(of_block, rows)
+    return _fold(of_block, samples)
 
 
-def _fold(of_block: Any, rows: Rows) -> Any:
+def _fold(of_block: Any, samples: Blocks) -> Any:
     """The sum of `of_block` over the blocks."""
-    first = Rows(rows.values[0], rows.weights[0])
-    if rows.values.shape[0] == 1:
+    first = Blocks(samples.values[0], samples.sample_weights[0])
+    if samples.values.shape[0] == 1:
         return of_block(*first)
     zero = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(of_block, *first))
 
-    def step(total: Any, block: Rows) -> tuple[Any, None]:
+    def step(total: Any, block: Blocks) -> tuple[Any, None]:
         return jax.tree.map(jnp.add, total, of_block(*block)), None
 
-    return jax.lax.scan(step, zero, rows)[0]
+    return jax.lax.scan(step, zero, samples)[0]
 
 
 def _sums_of_block(
-    forms: Woodbury, views: tuple[View, ...], values: jax.Array, weights: jax.Array
+    woodbury: Woodbury, views: tuple[View, ...], values: jax.Array, sample_weights: jax.Array
 ) -> tuple[_Sums, jax.Array]:
-    log_joint, u = jax.vmap(partial(project, forms))(values)
+    log_joint, u = jax.vmap(partial(evaluate, woodbury))(values)
     highest = log_joint.max(axis=1, keepdims=True)
     joint = jnp.exp(log_joint - highest)
     density = joint.sum(axis=1, keepdims=True)
-    g = joint * (weights[:, None] / density)  # [s, k]
+    g = joint * (sample_weights[:, None] / density)  # [s, k]
     weighted = turned(g)
-    r = (values - forms.origin[None, :]) * forms.factors[None, :]
+    r = (values - woodbury.origin[None, :]) * woodbury.factors[None, :]
     parts = jnp.split(r, np.cumsum([view.mean.shape[1] for view in views])[:-1], axis=1)
     if is_full(views[0].noise):
         first, second = weighted @ r, tuple(_outer_sum(g, part) for part in parts)
@@ -234,8 +239,8 @@ def _sums_of_block(
         halves = [jnp.split(weighted @ squares_beside(part), 2, axis=1) for part in parts]
         first, second = jnp.concatenate([half[1] for half in halves], axis=1), tuple(half[0] for half in halves)
     cross = jnp.tensordot(turned(r), g[:, None, :] * u, 1)
-    log_density = (highest + jnp.log(density))[:, 0] - forms.log_unit
-    return _Sums(g.sum(axis=0), first, second, cross), weights @ log_density
+    log_density = (highest + jnp.log(density))[:, 0] - woodbury.log_unit
+    return _Sums(g.sum(axis=0), first, second, cross), sample_weights @ log_density
 
 
 def _outer_sum(g: jax.Array, r: jax.Array) -> jax.Array:
@@ -243,22 +248,22 @@ def _outer_sum(g: jax.Array, r: jax.Array) -> jax.Array:
     return jnp.tensordot(turned(r), g[:, :, None] * r[:, None, :], 1).transpose(1, 0, 2)
 
 
-def _moments(forms: Woodbury, views: tuple[View, ...], sums: _Sums) -> Moments:
+def _moments(woodbury: Woodbury, views: tuple[View, ...], sums: _Sums) -> Moments:
     """From the origin to the components' means, from u to z, and to the units of the data."""
-    weight, mean, gain = sums.weight, forms.mean, forms.gain[:-1].transpose(2, 0, 1)  # gain [k, n, d]
+    weight, mean, gain = sums.weight, woodbury.mean, woodbury.gain[:-1].transpose(2, 0, 1)  # gain [k, n, d]
     first = sums.first - weight[:, None] * mean
     latent_u = jnp.einsum("knd,kn->kd", gain, first)
     cross_u = sums.cross.transpose(2, 0, 1) - _outer(mean, latent_u)
-    cross, latent_second = cross_u @ forms.inner, forms.inner.mT @ symmetrize(gain.mT @ cross_u) @ forms.inner
+    cross, latent_second = cross_u @ woodbury.inner, woodbury.inner.mT @ symmetrize(gain.mT @ cross_u) @ woodbury.inner
     parts, start = [], 0
     for view, second in zip(views, sums.second, strict=True):
         part = slice(start, start := start + view.mean.shape[1])
         moved = _moved(weight, sums.first[:, part], second, mean[:, part])
-        parts.append(in_data_units(ViewMoments(view.mean, *moved, cross[:, part]), forms.powers[part]))
+        parts.append(in_data_units(ViewMoments(view.mean, *moved, cross[:, part]), woodbury.powers[part]))
     return Moments(
         weight=weight,
-        latent=jnp.einsum("kij,ki->kj", forms.inner, latent_u),
-        latent_second=weight[:, None, None] * latent_cov(forms) + latent_second,
+        latent=jnp.einsum("kij,ki->kj", woodbury.inner, latent_u),
+        latent_second=weight[:, None, None] * latent_cov(woodbury) + latent_second,
         views=tuple(parts),
     )
 
@@ -278,4 +283,4 @@ def _outer(a: jax.Array, b: jax.Array) -> jax.Array:
 def _about(moments: Moments, source: Moments) -> Moments:
     """`moments` about the means of `source`: means do not add."""
     pairs = zip(moments.views, source.views, strict=True)
-    return moments._replace(views=tuple(view._replace(about=other.about) for view, other in pairs))
+    return moments._replace(views=tuple(view._replace(center=other.center) for view, other in pairs))

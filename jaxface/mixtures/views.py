@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import checks
+from jaxface.core import checks, machine
 from jaxface.linalg import scaling
 from jaxface.linalg.small_cholesky import inverse_factor, log_det
 
@@ -89,14 +89,14 @@ def is_full(noise: jax.Array) -> bool:
     return noise.ndim == 3
 
 
-def varies(variance: jax.Array, mean: jax.Array) -> jax.Array:
+def is_not_constant(variance: jax.Array, mean: jax.Array) -> jax.Array:
     """Whether dimensions deviate from their means by more than what rounding makes of a constant."""
-    return variance > (64 * float(jnp.finfo(variance.dtype).eps) * mean) ** 2
+    return variance > (64 * machine.eps(variance.dtype) * mean) ** 2
 
 
 def typical_variance(variance: jax.Array, mean: jax.Array) -> jax.Array:
     """The mean variance `[]` of a view; where no dimension varies the mean square, or 1 if that is zero too."""
-    average = jnp.where(varies(variance, mean), variance, 0).mean()
+    average = jnp.where(is_not_constant(variance, mean), variance, 0).mean()
     square = (mean * mean).mean()
     return jnp.where(average > 0, average, jnp.where(square > 0, square, 1))
 
@@ -168,19 +168,19 @@ def solve(log_weights: jax.Array, views: tuple[View, ...]) -> Woodbury:
     )
 
 
-def project(forms: Woodbury, v: jax.Array) -> Projection:
+def evaluate(woodbury: Woodbury, v: jax.Array) -> Projection:
     """Joint log densities and latent coordinates of one sample v `[n]`, its views one after the other.
 
     `vmap` makes one wide product of each form.
     """
-    r = (v - forms.origin) * forms.factors
-    u = jnp.tensordot(jnp.append(r, 1), forms.gain, 1)
+    r = (v - woodbury.origin) * woodbury.factors
+    u = jnp.tensordot(jnp.append(r, 1), woodbury.gain, 1)
     squared, start = -(u * u).sum(axis=0), 0
-    for whitening in forms.whitening:
+    for whitening in woodbury.whitening:
         matrix = whitening.matrix
         part = r[start : (start := start + matrix.shape[0] // (1 if is_full(matrix) else 2))]
         squared = squared + distance(whitening, part)
-    return Projection(forms.log_constant - squared / 2, u)
+    return Projection(woodbury.log_constant - squared / 2, u)
 
 
 def distance(whitening: Whitening, r: jax.Array) -> jax.Array:
@@ -197,25 +197,25 @@ def squares_beside(r: jax.Array) -> jax.Array:
     return jnp.concatenate([r * r, r], axis=-1)
 
 
-def latent_mean(forms: Woodbury, u: jax.Array) -> jax.Array:
+def latent_mean(woodbury: Woodbury, u: jax.Array) -> jax.Array:
     """(18): `E[z | views] = L^-T u` `[k, d]`."""
-    return jnp.einsum("kij,ik->kj", forms.inner, u)
+    return jnp.einsum("kij,ik->kj", woodbury.inner, u)
 
 
-def latent_cov(forms: Woodbury) -> jax.Array:
+def latent_cov(woodbury: Woodbury) -> jax.Array:
     """(19): `Cov[z | views] = M^-1` `[k, d, d]`, the same for every sample."""
-    return forms.inner.mT @ forms.inner
+    return woodbury.inner.mT @ woodbury.inner
 
 
 def log_density(model: Mixture, *views: ArrayLike | None) -> jax.Array:
     """`log p(v)` of one sample, a vector for each view; a view that is None is integrated out."""
-    forms, v = present(model, views)
-    return jax.nn.logsumexp(project(forms, v).log_joint) - forms.log_unit
+    woodbury, v = woodbury_of_given_views(model, views)
+    return jax.nn.logsumexp(evaluate(woodbury, v).log_joint) - woodbury.log_unit
 
 
 def log_responsibilities(model: Mixture, *views: ArrayLike | None) -> jax.Array:
     """(13): `log p(component | v)` `[k]` of one sample; a view that is None is integrated out."""
-    return jax.nn.log_softmax(project(*present(model, views)).log_joint)
+    return jax.nn.log_softmax(evaluate(*woodbury_of_given_views(model, views)).log_joint)
 
 
 def responsibilities(model: Mixture, *views: ArrayLike | None) -> jax.Array:
@@ -223,13 +223,13 @@ def responsibilities(model: Mixture, *views: ArrayLike | None) -> jax.Array:
     return jnp.exp(log_responsibilities(model, *views))
 
 
-def present(model: Mixture, views: tuple[ArrayLike | None, ...]) -> tuple[Woodbury, jax.Array]:
+def woodbury_of_given_views(model: Mixture, views: tuple[ArrayLike | None, ...]) -> tuple[Woodbury, jax.Array]:
     """The forms of the views that are not None, and their values in one vector `[n]`."""
     pairs = [pair for pair in zip(model.views, checked(model, views), strict=True) if pair[1] is not None]
     if not pairs:
         raise ValueError("x or y must be given; got None for every view.")
-    forms = solve(model.log_weights, tuple(view for view, _ in pairs))
-    return forms, jnp.concatenate([jnp.asarray(v) for _, v in pairs])
+    woodbury = solve(model.log_weights, tuple(view for view, _ in pairs))
+    return woodbury, jnp.concatenate([jnp.asarray(v) for _, v in pairs])
 
 
 def checked(model: Mixture, views: tuple[ArrayLike | None, ...], leading: str | tuple[str, ...] = "") -> list[Any]:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 
+from jaxface.core import machine
 from jaxface.linalg import distances
 from jaxface.sparse.dictionary import SparseCode
 
@@ -95,7 +96,7 @@ def approximate(normal: Normal, first: jax.Array) -> jax.Array:  # noqa: ARG001 
 
 def exact(normal: Normal, first: jax.Array) -> jax.Array:
     """The leading right singular vector of R, by Lanczos steps on R'R from R'g, restarted until it settles."""
-    eps = float(jnp.finfo(first.dtype).eps)
+    eps = machine.eps(first.dtype)
 
     def running(state: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
         _, error, step = state
@@ -132,7 +133,7 @@ def _ritz(normal: Normal, start: jax.Array) -> tuple[jax.Array, jax.Array]:
         for _ in range(2):  # once more against rounding
             beyond = beyond - (basis @ beyond) @ basis
         # In an invariant space only rounding is left, and that is no direction.
-        is_new = distances.norm(beyond) > 16 * float(jnp.finfo(start.dtype).eps) * distances.norm(product)
+        is_new = distances.norm(beyond) > 16 * machine.eps(start.dtype) * distances.norm(product)
         return basis.at[step + 1].set(jnp.where(is_new, distances.normalize(beyond), 0), mode="drop"), product
 
     basis = jnp.zeros((_KRYLOV_DIM, start.shape[0]), start.dtype).at[0].set(start)

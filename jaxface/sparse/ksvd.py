@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxface.core import blocks, checks, fitinfo, loops
+from jaxface.core import blocks, checks, fitinfo, loops, machine
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.linalg import distances, scaling
 from jaxface.sparse import atom_update, omp
@@ -202,7 +202,7 @@ def replace_atoms(book: Codebook, x: jax.Array, is_unfit: jax.Array) -> tuple[ja
     turn = jnp.cumsum(is_unfit) - 1
     taken = jnp.clip(turn, 0, worst.shape[0] - 1)
     candidates = x[signals[taken]]
-    rounding = 32 * float(jnp.finfo(x.dtype).eps)
+    rounding = 32 * machine.eps(x.dtype)
     replaced = is_unfit & (turn < worst.shape[0]) & (worst[taken] > rounding * distances.norm(candidates))
     return jnp.where(replaced[:, None], distances.normalize(candidates), book.atoms), replaced
 

@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import blocks, checks
+from jaxface.core import blocks, checks, machine
 from jaxface.linalg import distances, scaling
 from jaxface.sparse.dictionary import (
     Dictionary,
@@ -199,7 +199,7 @@ def _extend(
     atom = _largest(left)
     along = state.inverse @ atoms.inner_with(state.support, atom)  # coordinates in the span of the atoms taken
     beyond = 1 - along @ along
-    rounding = _ROUNDING * float(jnp.finfo(correlations.dtype).eps)
+    rounding = _ROUNDING * machine.eps(correlations.dtype)
     is_running = (
         state.is_running
         & (jnp.abs(left[atom]) > rounding * jnp.sqrt(energy))

@@ -24,7 +24,7 @@ import numpy as np
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jax.typing import ArrayLike, DTypeLike
 
-from jaxface.core import checks, fitinfo
+from jaxface.core import checks, fitinfo, machine
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import stack
 from jaxface.linalg import nullspace, products, scaling, spectral
@@ -86,10 +86,10 @@ def _fit_dual(x: jax.Array, groups: jax.Array, contrasts: Contrasts) -> tuple[Li
     inner, outer = contrasts
     lower = jnp.linalg.cholesky(products.inner_products(inner))
     root, rows = _projected(lower, inner, outer)
-    again = _left_over(lower, inner, rows) > float(jnp.finfo(x.dtype).eps) ** 0.5 / 4
+    again = _left_over(lower, inner, rows) > machine.eps(x.dtype) ** 0.5 / 4
     rows = jax.lax.cond(again, lambda once: _projected(lower, inner, once)[1], lambda once: once, rows)
     # An eigenvalue may be far below every pivot. False for NaN, where a factorisation failed.
-    rounding = len(x) * float(jnp.finfo(x.dtype).eps) * ((lower**2).sum() + (root**2).sum())
+    rounding = len(x) * machine.eps(x.dtype) * ((lower**2).sum() + (root**2).sum())
     independent = (_least_eigenvalue(lower) > rounding) & (_least_eigenvalue(root) > rounding)
     num_groups = len(outer) + 1
     is_reliable = independent & grouping.is_complete(groups, num_groups=num_groups)
@@ -159,7 +159,7 @@ def _one_dependent(x: np.ndarray, groups: np.ndarray, num_groups: int, rtol: flo
 
 def default_rtol(n: int, dtype: DTypeLike) -> float:
     """`max(n eps, 10 e)`: the rounding of n rows in float64, whose entries were rounded to a relative e before."""
-    return max(n * float(np.finfo(np.float64).eps), 10 * float(jnp.finfo(dtype).eps))
+    return max(n * machine.eps(np.float64), 10 * machine.eps(dtype))
 
 
 def null_directions(x: np.ndarray, groups: np.ndarray, *, num_groups: int, rtol: float) -> np.ndarray:
@@ -197,7 +197,7 @@ def project(
     x, groups, probes = jnp.asarray(x), jnp.asarray(groups), jnp.asarray(probes)
     checks.shapes(x=(x, "n d"), probes=(probes, "... d"))
     inner, outer = _contrasts(x, groups, num_groups=num_groups)
-    rtol = n * float(jnp.finfo(x.dtype).eps) if rtol is None else rtol
+    rtol = n * machine.eps(x.dtype) if rtol is None else rtol
     checks.between("rtol", rtol, 0.0, 1.0, closed_high=False)
     away = probes - jnp.broadcast_to(x.mean(axis=0), probes.shape)
     beyond = nullspace.project_out(jnp.concatenate([inner, outer]), away, rtol=rtol)
