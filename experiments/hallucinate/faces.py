@@ -18,7 +18,7 @@ class Faces(NamedTuple):
     shape: tuple[int, int]
 
 
-class Fold(NamedTuple):
+class FoldFaces(NamedTuple):
     """Faces to learn from, those among them that choose settings, and faces of people seen by nobody."""
 
     train: np.ndarray  # float32 [n, d]
@@ -41,7 +41,7 @@ def select(config: ConfigDict, faces: LabelledImages) -> Faces:
     return Faces(images.reshape(len(images), -1), faces.ids[rows], (images.shape[1], images.shape[2]))
 
 
-def folds(config: ConfigDict, faces: Faces) -> Iterator[Fold]:
+def folds(config: ConfigDict, faces: Faces) -> Iterator[FoldFaces]:
     """`num_folds` folds of people; each of the first `num_tests` of them is tested by models of all others."""
     rng = np.random.default_rng(config.seed)
     checks.at_most("config.num_tests", config.num_tests, config.num_folds, "config.num_folds")
@@ -52,7 +52,7 @@ def folds(config: ConfigDict, faces: Faces) -> Iterator[Fold]:
         num_tuning = max(1, round(config.tuning_part * people.size))
         tuning = rng.choice(people, num_tuning, replace=False)
         is_tuning = np.isin(faces.ids[train], tuning)
-        yield Fold(faces.x[train], faces.ids[train], is_tuning, faces.x[test], faces.ids[test], faces.shape)
+        yield FoldFaces(faces.x[train], faces.ids[train], is_tuning, faces.x[test], faces.ids[test], faces.shape)
 
 
 def rectangle(shape: tuple[int, int], box: tuple[int, int, int, int]) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common import inputs
-from experiments.hallucinate.faces import Fold
+from experiments.hallucinate.faces import FoldFaces
 from jaxface.core import pair_counts
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.linalg import gram
@@ -28,7 +28,7 @@ class Counted(NamedTuple):
     scores: np.ndarray  # float32 [q, q]
 
 
-def of_fold(config: ConfigDict, fold: Fold, images: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def of_fold(config: ConfigDict, fold: FoldFaces, images: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Originals `[q, d]` against originals, and against the reconstructions `[q, d]` of every method."""
     filters = trained(config, fold)
     originals = described(filters, fold.test)
@@ -40,7 +40,7 @@ def of_fold(config: ConfigDict, fold: Fold, images: Mapping[str, np.ndarray]) ->
     return found
 
 
-def trained(config: ConfigDict, fold: Fold) -> KernelMap:
+def trained(config: ConfigDict, fold: FoldFaces) -> KernelMap:
     """Filters of the people with at least `min_images` training images, in float64."""
     people, counts = np.unique(fold.train_ids, return_counts=True)
     chosen = people[counts >= config.min_images]

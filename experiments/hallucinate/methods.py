@@ -18,7 +18,7 @@ import optax
 from ml_collections import ConfigDict
 
 from experiments.common import fields
-from experiments.hallucinate.faces import Fold
+from experiments.hallucinate.faces import FoldFaces
 from jaxface import features, hallucination
 from jaxface.core import prng
 from jaxface.core.fitinfo import FitInfo, raise_if_failed
@@ -152,7 +152,7 @@ def check(config: ConfigDict, *, section: str = "") -> None:
         fields.not_negative(config, *(f"settings.{name}.{field}" for field in settings), section=section)
 
 
-def of_fold(config: ConfigDict, name: str, fold: Fold, mask: np.ndarray) -> dict[str, np.ndarray]:
+def of_fold(config: ConfigDict, name: str, fold: FoldFaces, mask: np.ndarray) -> dict[str, np.ndarray]:
     """Reconstructions `[q, d]` of the faces of a fold, the settings used, and how many atoms were replaced."""
     key = prng.stream(jax.random.key(config.seed), name)
     fit = partial(fitted, name, key, shape=fold.shape)
@@ -177,7 +177,7 @@ def fitted(
     return model, info
 
 
-def chosen(config: ConfigDict, name: str, fold: Fold, mask: np.ndarray, fit: Callable[..., Any]) -> dict[str, Any]:
+def chosen(config: ConfigDict, name: str, fold: FoldFaces, mask: np.ndarray, fit: Callable[..., Any]) -> dict[str, Any]:
     """The settings of the config, those with a grid by the PSNR on held-out people."""
     section = select.arguments(config.settings[name], METHODS[name].fit)
     grids = {field: value for field, value in section.items() if isinstance(value, tuple)}

@@ -14,7 +14,7 @@ from ml_collections import ConfigDict
 from experiments.common import fields, inputs
 from experiments.common.publish import publish
 from experiments.hallucinate import faces, matching, methods, report, streaming
-from experiments.hallucinate.faces import Faces, Fold
+from experiments.hallucinate.faces import Faces, FoldFaces
 from experiments.hallucinate.matching import ORIGINAL
 from experiments.hallucinate.report import Found
 from jaxface import hallucination
@@ -79,7 +79,7 @@ def check(config: ConfigDict) -> None:
     fields.counts(config, *sizes, section="streaming")
 
 
-def other_masks(config: ConfigDict, data: Faces, fold: Fold) -> dict[str, np.ndarray]:
+def other_masks(config: ConfigDict, data: Faces, fold: FoldFaces) -> dict[str, np.ndarray]:
     """Ridge regression from other parts of the face: what is seen and what is made of it, and the mean PSNR."""
     height, width = data.shape
     rng = np.random.default_rng(config.seed)
@@ -107,7 +107,7 @@ def other_masks(config: ConfigDict, data: Faces, fold: Fold) -> dict[str, np.nda
 def together(
     data: Faces,
     mask: np.ndarray,
-    folds: list[Fold],
+    folds: list[FoldFaces],
     made: list[dict[str, dict[str, np.ndarray]]],
     pairs: list[dict[str, np.ndarray]],
 ) -> Found:

@@ -16,6 +16,7 @@ from experiments.kernel_maps import estimates
 from experiments.kernel_maps.estimates import Form
 from jaxface.core import prng
 from jaxface.data import splits
+from jaxface.data.splits import Split
 from jaxface.features import MAPS, choose_bandwidth, fastfood, median_distance
 from jaxface.linalg import gram, psd
 from jaxface.runtime.log import progress
@@ -24,15 +25,13 @@ PIXELS, GAUSSIAN, SINE = "ridge on pixels", "exact Gaussian kernel", "exact kern
 SINE_MAP = "sine of fastfood, invertible"
 
 
-class Split(NamedTuple):
-    """Centred faces, one-hot targets, and which rows are for what."""
+class Problem(NamedTuple):
+    """Faces centred on the training images of a split, and the one-hot targets of these."""
 
     x: jax.Array  # [n, d]
     ids: np.ndarray  # int32 [n]
     targets: jax.Array  # [train, c]
-    train: np.ndarray
-    held_out: np.ndarray  # to choose settings
-    probes: np.ndarray
+    split: Split
 
 
 class Fit(NamedTuple):
@@ -50,15 +49,15 @@ def identification(config: ConfigDict, x: jax.Array, ids: np.ndarray) -> dict[st
     sine has the bandwidth at which its map can be inverted.
     """
     found: dict[str, list[Any]] = {}
-    drawn = random_splits(config, x, ids)
-    for number, split in enumerate(progress(drawn, "splits", total=config.ridge.num_splits)):
+    drawn = random_problems(config, x, ids)
+    for number, problem in enumerate(progress(drawn, "splits", total=config.ridge.num_splits)):
         key = jax.random.fold_in(jax.random.key(config.seed), number)
-        for name, value in _of_split(config.ridge, split, key).items():
+        for name, value in _of_problem(config.ridge, problem, key).items():
             found.setdefault(name, []).append(value)
     return {name: np.stack(values) for name, values in found.items()}
 
 
-def random_splits(config: ConfigDict, x: jax.Array, ids: np.ndarray) -> Iterator[Split]:
+def random_problems(config: ConfigDict, x: jax.Array, ids: np.ndarray) -> Iterator[Problem]:
     """`num_train` training and `num_held_out` held-out images of everybody; the rest are probes."""
     settings, rng = config.ridge, np.random.default_rng(config.seed)
     most = settings.num_train + settings.num_held_out
@@ -68,11 +67,11 @@ def random_splits(config: ConfigDict, x: jax.Array, ids: np.ndarray) -> Iterator
         train = seen[~is_held_out]
         centered = x - x[train].mean(axis=0)[None, :]
         targets = jax.nn.one_hot(ids[train], int(ids.max()) + 1, dtype=x.dtype)
-        yield Split(centered, ids, targets, train, seen[is_held_out], np.flatnonzero(part == 1))
+        yield Problem(centered, ids, targets, Split(train, np.flatnonzero(part == 1), seen[is_held_out]))
 
 
-def _of_split(settings: ConfigDict, split: Split, key: jax.Array) -> dict[str, Any]:
-    x, draw = split.x, prng.stream(key, "invertible")
+def _of_problem(settings: ConfigDict, problem: Problem, key: jax.Array) -> dict[str, Any]:
+    (x, _, _, split), draw = problem, prng.stream(key, "invertible")
     scales = np.asarray(settings.bandwidths) * float(median_distance(prng.stream(key, "median"), x[split.train]))
     invertible = choose_bandwidth(
         estimates.map_key(draw), x[split.train], init=fastfood.init, num_features=max(settings.sizes),
@@ -80,48 +79,49 @@ def _of_split(settings: ConfigDict, split: Split, key: jax.Array) -> dict[str, A
     )  # fmt: skip
     gaussians = jnp.stack([gram.gaussian(bandwidth=scale)(x, x) for scale in scales])
     exact = {
-        PIXELS: _best(settings, split, (x @ x.T)[None]),
-        GAUSSIAN: _best(settings, split, gaussians),
-        SINE: _best(settings, split, estimates.sine_kernel(x / invertible, x / invertible)[None]),
+        PIXELS: _best(settings, problem, (x @ x.T)[None]),
+        GAUSSIAN: _best(settings, problem, gaussians),
+        SINE: _best(settings, problem, estimates.sine_kernel(x / invertible, x / invertible)[None]),
     }
-    found: dict[str, Any] = {name: _error(fit.answers, split) for name, fit in exact.items()}
+    found: dict[str, Any] = {name: _error(fit.answers, problem) for name, fit in exact.items()}
     found["sine and pixels agree"] = (exact[SINE].answers == exact[PIXELS].answers).mean()
-    found["test to train"] = len(split.probes) / len(split.train)
+    found["test to train"] = split.test_to_train
     found["bandwidth"] = settings.bandwidths[exact[GAUSSIAN].kernel]
     scale = scales[exact[GAUSSIAN].kernel]
     for kind in MAPS:
-        found |= _estimated(settings, split, prng.stream(key, kind), kind, estimates.cos_sin, scale, exact[GAUSSIAN])
-    sine = _estimated(settings, split, draw, "fastfood", estimates.sin, invertible, exact[SINE])
+        found |= _estimated(settings, problem, prng.stream(key, kind), kind, estimates.cos_sin, scale, exact[GAUSSIAN])
+    sine = _estimated(settings, problem, draw, "fastfood", estimates.sin, invertible, exact[SINE])
     return found | {name.replace("fastfood", SINE_MAP): value for name, value in sine.items()}
 
 
 def _estimated(
-    settings: ConfigDict, split: Split, key: jax.Array, kind: str, form: Form, bandwidth: np.floating, exact: Fit
+    settings: ConfigDict, problem: Problem, key: jax.Array, kind: str, form: Form, bandwidth: np.floating, exact: Fit
 ) -> dict[str, np.ndarray]:
     """Error and agreement with the exact kernel `[sizes]` of one draw of a map."""
-    grams = estimates.growing(key, split.x / bandwidth, init=MAPS[kind], form=form, sizes=tuple(settings.sizes))
-    answers = np.asarray(_answers(grams, split.targets, split.train, split.probes, exact.ridge))
+    grams = estimates.growing(key, problem.x / bandwidth, init=MAPS[kind], form=form, sizes=tuple(settings.sizes))
+    answers = np.asarray(_answers(grams, problem.targets, problem.split.train, problem.split.test, exact.ridge))
     return {
-        f"error/{kind}": _error(answers, split),
+        f"error/{kind}": _error(answers, problem),
         f"agreement/{kind}": (answers == exact.answers[None, :]).mean(axis=1),
     }
 
 
-def _best(settings: ConfigDict, split: Split, kernels: jax.Array) -> Fit:
+def _best(settings: ConfigDict, problem: Problem, kernels: jax.Array) -> Fit:
     """The kernel `[k, n, n]` and the ridge with the least error on held-out images; the first of several."""
-    truth = split.ids[split.held_out]
+    _, ids, targets, (train, test, held_out) = problem
+    truth = ids[held_out]
     rates = [
-        (np.asarray(_answers(kernels, split.targets, split.train, split.held_out, ridge)) != truth).mean(axis=1)
+        (np.asarray(_answers(kernels, targets, train, held_out, ridge)) != truth).mean(axis=1)
         for ridge in settings.ridges
     ]
     place, kernel = np.unravel_index(np.argmin(rates), np.shape(rates))
     ridge = settings.ridges[place]
-    answers = _answers(kernels[kernel][None], split.targets, split.train, split.probes, ridge)
+    answers = _answers(kernels[kernel][None], targets, train, test, ridge)
     return Fit(int(kernel), ridge, np.asarray(answers)[0])
 
 
-def _error(answers: np.ndarray, split: Split) -> np.ndarray:
-    return (answers != split.ids[split.probes]).mean(axis=-1)
+def _error(answers: np.ndarray, problem: Problem) -> np.ndarray:
+    return (answers != problem.ids[problem.split.test]).mean(axis=-1)
 
 
 @jax.jit

@@ -112,8 +112,6 @@ def _by_width(config: ConfigDict, task: Problem, grouping: Draws, setting: Setti
 
 def _correct(config: ConfigDict, task: Problem, z: jnp.ndarray) -> np.ndarray:
     """Mean number `[k]` of the database's photographs of the query's class in the top 1 to k."""
-    ids = np.asarray(task.ids)
-    found = neighbors.nearest(z[task.split.train], z[task.split.test], num_neighbors=config.k)
-    return ranked_retrieval_at_k(
-        ids[task.split.train][np.asarray(found.indices)], ids[task.split.test], k=config.k
-    ).number
+    ids, (database, queries, _) = np.asarray(task.ids), task.split
+    nearest = neighbors.nearest(z[database], z[queries], num_neighbors=config.k)
+    return ranked_retrieval_at_k(ids[database][np.asarray(nearest.indices)], ids[queries], k=config.k).number

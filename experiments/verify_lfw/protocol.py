@@ -41,23 +41,23 @@ FUSED = "length-normalised: full EM, sum of the {} above"
 _BATCH = 1024  # images in memory as pixels
 
 
-class Trial(NamedTuple):
-    """What a fold trains on and scores."""
+class Fold(NamedTuple):
+    """The images that a fold trains on and the pairs that it scores."""
 
     train_rows: np.ndarray  # rows of the listing
     pairs: Pairs
 
 
-def trials(config: ConfigDict) -> tuple[Listing, list[Trial]]:
+def folds(config: ConfigDict) -> tuple[Listing, list[Fold]]:
     """The folds of View 2, or the one split of View 1."""
     if config.view == 1:
         view = lfw.view1(config.data.root)
         rows = np.flatnonzero(np.isin(view.listing.ids, view.train_people))
-        return view.listing, [Trial(rows, view.test_pairs)]
+        return view.listing, [Fold(rows, view.test_pairs)]
     whole = lfw.view2(config.data.root)
-    folds = [np.flatnonzero(whole.pair_fold == fold) for fold in np.unique(whole.pair_fold)]
-    parts = [Pairs(*(np.asarray(field)[chosen] for field in whole.pairs)) for chosen in folds]
-    return whole.listing, [Trial(lfw.unrestricted_rows(whole, k), part) for k, part in enumerate(parts)]
+    rows = [np.flatnonzero(whole.pair_fold == fold) for fold in np.unique(whole.pair_fold)]
+    parts = [Pairs(*(np.asarray(field)[chosen] for field in whole.pairs)) for chosen in rows]
+    return whole.listing, [Fold(lfw.unrestricted_rows(whole, k), part) for k, part in enumerate(parts)]
 
 
 def methods(config: ConfigDict) -> tuple[str, ...]:
@@ -89,11 +89,11 @@ def features(
     return np.concatenate(parts)
 
 
-def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, trial: Trial) -> np.ndarray:
+def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> np.ndarray:
     """Scores `[methods, pairs]` of one fold's pairs."""
-    whitened = _whitened(config, x, ids, trial)
+    whitened = _whitened(config, x, ids, fold)
     z, labels, tested, first, second = whitened
-    raw = x[np.unique(np.concatenate([trial.pairs.first, trial.pairs.second]))]
+    raw = x[np.unique(np.concatenate([fold.pairs.first, fold.pairs.second]))]
     found = [_cosines(jnp.asarray(raw[first]), jnp.asarray(raw[second])), _cosines(tested[first], tested[second])]
     fisher, info = lda.fit(
         z,
@@ -110,9 +110,9 @@ def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, trial: Trial
     return np.stack([np.asarray(scores, np.float64) for scores in found])
 
 
-def best_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, trial: Trial) -> np.ndarray:
+def best_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> np.ndarray:
     """Scores `[pairs]` of length-normalised features and full EM alone."""
-    return np.asarray(_length_normalized(config, _whitened(config, x, ids, trial))[-1], np.float64)
+    return np.asarray(_length_normalized(config, _whitened(config, x, ids, fold))[-1], np.float64)
 
 
 class _Whitened(NamedTuple):
@@ -125,14 +125,14 @@ class _Whitened(NamedTuple):
     second: np.ndarray  # [pairs]
 
 
-def _whitened(config: ConfigDict, x: np.ndarray, ids: np.ndarray, trial: Trial) -> _Whitened:
+def _whitened(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> _Whitened:
     key = prng.stream(jax.random.key(config.seed), "pca")
-    train = jnp.asarray(x[trial.train_rows])
+    train = jnp.asarray(x[fold.train_rows])
     whitening, info = pca.fit_randomized(key, train, num_components=config.num_components, whiten=True)
     raise_if_failed(info, "PCA")
-    needed, place = np.unique(np.concatenate([trial.pairs.first, trial.pairs.second]), return_inverse=True)
+    needed, place = np.unique(np.concatenate([fold.pairs.first, fold.pairs.second]), return_inverse=True)
     first, second = place.reshape(2, -1)
-    labels = dense(ids[trial.train_rows]).ids
+    labels = dense(ids[fold.train_rows]).ids
     return _Whitened(_projected(whitening, train), labels, _projected(whitening, jnp.asarray(x[needed])), first, second)
 
 

@@ -12,7 +12,7 @@ from ml_collections import ConfigDict
 
 from experiments.common import fields
 from experiments.verify_lfw import protocol, report
-from experiments.verify_lfw.protocol import Trial
+from experiments.verify_lfw.protocol import Fold
 from jaxface.data import Listing
 from jaxface.runtime.workdir import Workdir
 
@@ -25,16 +25,16 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     if config.data.root is None:
         raise ValueError("--config.data.root is missing: name the folder that holds LFW's images and pairs.txt.")
     workdir.uses(data=config.data.root)
-    listing, trials = protocol.trials(config)
+    listing, folds = protocol.folds(config)
     main = partial(protocol.features, listing, tuple(config.crop), config.image_steps, "main", mirrored=False)
-    folds = _scored(workdir, listing, trials, "main", main, partial(protocol.fold_scores, config))
+    scored = _scored(workdir, listing, folds, "main", main, partial(protocol.fold_scores, config))
     more = []
     for name, crop, steps in config.fused_features:
         encode = partial(protocol.features, listing, tuple(crop), steps, name, mirrored=True)
-        more.append(_scored(workdir, listing, trials, name, encode, partial(protocol.best_scores, config)))
+        more.append(_scored(workdir, listing, folds, name, encode, partial(protocol.best_scores, config)))
     together = [
         {**fold, "scores": np.stack([*fold["scores"], *(other[k]["scores"] for other in more)])}
-        for k, fold in enumerate(folds)
+        for k, fold in enumerate(scored)
     ]
     arrays = protocol.summary(config, together)
     headline, results = report.table(config, arrays)
@@ -45,16 +45,16 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
 def _scored(
     workdir: Workdir,
     listing: Listing,
-    trials: Sequence[Trial],
+    folds: Sequence[Fold],
     name: str,
     encode: Callable[[], np.ndarray],
-    score: Callable[[np.ndarray, np.ndarray, Trial], np.ndarray],
+    score: Callable[[np.ndarray, np.ndarray, Fold], np.ndarray],
 ) -> list[Mapping[str, np.ndarray]]:
     """The scores of every fold on one kind of features, a stage each; images are encoded when a stage needs them."""
     encoded = cache(encode)
 
-    def fold(trial: Trial) -> dict[str, np.ndarray]:
-        scores = score(encoded(), listing.ids, trial)
-        return {"scores": scores, "is_same": trial.pairs.is_same, "people": listing.ids[trial.pairs.first]}
+    def of_fold(fold: Fold) -> dict[str, np.ndarray]:
+        scores = score(encoded(), listing.ids, fold)
+        return {"scores": scores, "is_same": fold.pairs.is_same, "people": listing.ids[fold.pairs.first]}
 
-    return [workdir.stage(f"{name}-{k}", partial(fold, trial)) for k, trial in enumerate(trials)]
+    return [workdir.stage(f"{name}-{k}", partial(of_fold, fold)) for k, fold in enumerate(folds)]

@@ -41,27 +41,27 @@ def test_crossover_is_the_last_one():
     assert cost.crossover(dims, np.array([0.5, 1.2, 1.9, 0.9])) is None
 
 
-def split_of_faces(rng):
+def problems(rng):
     config = kernel_maps.get_config("smoke").unlock()
     config.ridge.num_train, config.ridge.num_held_out, config.ridge.num_splits = 3, 1, 2
     ids = np.repeat(np.arange(4, dtype=np.int32), 6)
-    return list(ridge.random_splits(config, jnp.asarray(rng.normal(size=(24, 5)) + 3), ids))
+    return list(ridge.random_problems(config, jnp.asarray(rng.normal(size=(24, 5)) + 3), ids))
 
 
 def test_splits_share_nothing_and_are_centred_on_training_images(rng):
-    for split in split_of_faces(rng):
-        parts = (split.train, split.held_out, split.probes)
+    for x, ids, targets, split in problems(rng):
+        parts = split
         assert sorted(np.concatenate(parts)) == list(range(24))
-        assert [np.bincount(split.ids[rows]).tolist() for rows in parts] == [[3] * 4, [1] * 4, [2] * 4]
-        assert_close(split.x[split.train].mean(axis=0), np.zeros(5))
-        np.testing.assert_array_equal(np.argmax(split.targets, axis=1), split.ids[split.train])
+        assert [np.bincount(ids[rows]).tolist() for rows in parts] == [[3] * 4, [2] * 4, [1] * 4]
+        assert_close(x[split.train].mean(axis=0), np.zeros(5))
+        np.testing.assert_array_equal(np.argmax(targets, axis=1), ids[split.train])
 
 
 def test_kernel_ridge_is_ridge_regression_on_the_features(rng):
-    split = split_of_faces(rng)[0]
-    z = np.asarray(split.x)
-    train, queries, ridge_part = z[split.train], z[split.probes], 0.1
+    x, _, targets, split = problems(rng)[0]
+    z = np.asarray(x)
+    train, queries, ridge_part = z[split.train], z[split.test], 0.1
     strength = ridge_part * np.trace(train @ train.T) / len(train)
-    weights = np.linalg.solve(train.T @ train + strength * np.eye(5), train.T @ np.asarray(split.targets))
-    found = ridge._answers((split.x @ split.x.T)[None], split.targets, split.train, split.probes, ridge_part)
+    weights = np.linalg.solve(train.T @ train + strength * np.eye(5), train.T @ np.asarray(targets))
+    found = ridge._answers((x @ x.T)[None], targets, split.train, split.test, ridge_part)
     np.testing.assert_array_equal(found[0], np.argmax(queries @ weights, axis=1))

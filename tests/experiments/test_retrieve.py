@@ -58,11 +58,11 @@ def test_database_and_queries_share_no_photograph(photographs, monkeypatch, tmp_
     monkeypatch.setattr(retrieve.draws, "problem_of", lambda *given: seen.append(given) or plain(*given))
     launch.execute(retrieve.run, config_of(photographs, methods=("np_per",)), tmp_path / "run")
     assert len(seen) == 2
-    for _, ids, database, queries in seen:
+    for _, ids, (database, queries, _) in seen:
         assert not set(database) & set(queries)
         for rows in (database, queries):
             assert np.bincount(ids[rows]).tolist() == [6, 6, 6]
-    assert not np.array_equal(seen[0][2], seen[1][2])
+    assert not np.array_equal(seen[0][2].train, seen[1][2].train)
 
 
 def test_kinds_of_features_are_rooted_and_balanced(photographs):

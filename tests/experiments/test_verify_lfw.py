@@ -54,17 +54,17 @@ def study(root):
 
 
 def test_nobody_of_a_test_fold_is_trained_on(root):
-    listing, trials = protocol.trials(study(root))
-    assert len(trials) == 3
-    for trial in trials:
-        tested = {int(k) for rows in (trial.pairs.first, trial.pairs.second) for k in listing.ids[rows]}
+    listing, folds = protocol.folds(study(root))
+    assert len(folds) == 3
+    for fold in folds:
+        tested = {int(k) for rows in (fold.pairs.first, fold.pairs.second) for k in listing.ids[rows]}
         assert len(tested) == 4
-        assert set(listing.ids[trial.train_rows]) == set(range(12)) - tested
-        assert trial.pairs.is_same.tolist() == [True] * 4 + [False] * 4
+        assert set(listing.ids[fold.train_rows]) == set(range(12)) - tested
+        assert fold.pairs.is_same.tolist() == [True] * 4 + [False] * 4
 
 
 def test_features_are_means_over_mirror_images_whatever_the_batch(root, monkeypatch):
-    listing, _ = protocol.trials(study(root))
+    listing, _ = protocol.folds(study(root))
     images = folders.read(listing, crop=(2, 2, 20, 20)).images
     steps = pipeline.build(STEPS)
     plain, mirrored = (
@@ -84,11 +84,11 @@ def test_the_study_reports_what_the_scores_say(root, tmp_path, monkeypatch):
     names = protocol.methods(config)
     assert names[-1] == "length-normalised: full EM, sum of the 2 above"
     assert [f"accuracy, {name}" for name in names] == [name for name in results if name.startswith("accuracy")]
-    listing, trials = protocol.trials(config)
+    listing, folds = protocol.folds(config)
     x = protocol.features(listing, config.crop, STEPS, "main", mirrored=False)
-    raw = [1 - metrics.cosine_distance(x[trial.pairs.first], x[trial.pairs.second]) for trial in trials]
-    same, fold = np.concatenate([trial.pairs.is_same for trial in trials]), np.repeat(np.arange(3), 8)
-    accuracy = metrics.lfw_accuracy(np.concatenate(raw), same, fold)
+    raw = [1 - metrics.cosine_distance(x[fold.pairs.first], x[fold.pairs.second]) for fold in folds]
+    same = np.concatenate([fold.pairs.is_same for fold in folds])
+    accuracy = metrics.lfw_accuracy(np.concatenate(raw), same, np.repeat(np.arange(3), 8))
     assert results[f"accuracy, {names[0]}"] == pytest.approx(accuracy.mean)
     stages = tmp_path / "run" / "stages"
     of_kind = [[read_arrays(stages / f"{kind}-{k}.npz")["scores"] for k in range(3)] for kind in ("small", "hog")]
