@@ -12,7 +12,7 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
-from jaxface.core import checks
+from jaxface.core import checks, messages
 
 
 def counts(config: ConfigDict, *names: str, minimum: int = 1, section: str = "") -> None:
@@ -71,5 +71,5 @@ def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
 
 def _number(name: str, value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise ValueError(f"{name} must be a number; got {checks.describe(value)}.")
+        raise ValueError(f"{name} must be a number; got {messages.describe(value)}.")
     return value

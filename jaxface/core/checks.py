@@ -1,10 +1,9 @@
 """Boundary checks: one clear ValueError naming the argument, what came, what was expected and what to do.
 
 Shapes and dtypes are checked always. Values are checked only when they are concrete: under `jit`, `vmap` or
-`grad` an argument is a tracer, its values are unknown, and the check is skipped without a trace in the program.
+`grad` an argument is a tracer without values: the check is skipped and adds nothing to the compiled program.
 """
 
-import difflib
 import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -12,13 +11,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxface.core import messages
+
 __all__ = [
     "at_least",
     "at_most",
     "between",
     "dense_labels",
-    "describe",
-    "did_you_mean",
     "every_label",
     "finite",
     "fits_int32",
@@ -27,8 +26,6 @@ __all__ = [
     "not_narrow",
     "one_of",
     "positive",
-    "printable",
-    "printable_lines",
     "real",
     "samples",
     "shapes",
@@ -112,7 +109,7 @@ def finite(**arguments: Any) -> None:
             continue
         values = np.asarray(value)
         if not jax.numpy.issubdtype(values.dtype, jax.numpy.number) and values.dtype != bool:
-            raise ValueError(f"{name} must be an array of numbers; got {describe(value)}.")
+            raise ValueError(f"{name} must be an array of numbers; got {messages.describe(value)}.")
         bad = ~np.isfinite(values)
         if bad.any():
             first = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -123,14 +120,15 @@ def finite(**arguments: Any) -> None:
 
 
 def real(name: str, value: Any) -> np.ndarray:
-    """The value as a NumPy array of real numbers of any width, for functions of the host that convert to float64.
+    """The value as a NumPy array of real numbers of any width, for host functions that convert to float64.
 
-    Text and objects are refused: NumPy would read numbers from the one, and NaN from a None among the other.
+    Text and objects are refused: NumPy would read numbers from text, and NaN from None.
     """
     array = np.asarray(value)
     if array.dtype != bool and not _is_real(array.dtype):
         raise ValueError(
-            f"{name} must be real numbers; got {describe(array)}. Convert them first, e.g. {name}.astype('float64')."
+            f"{name} must be real numbers; got {messages.describe(array)}. "
+            f"Convert them first, e.g. {name}.astype('float64')."
         )
     return array
 
@@ -140,7 +138,7 @@ def typed_key(key: Any) -> None:
     dtype = getattr(key, "dtype", None)
     if dtype is None or not jax.numpy.issubdtype(dtype, jax.dtypes.prng_key):
         raise ValueError(
-            f"key must be a typed PRNG key such as jax.random.key(0); got {describe(key)}. "
+            f"key must be a typed PRNG key such as jax.random.key(0); got {messages.describe(key)}. "
             "Wrap an old uint32 key with jax.random.wrap_key_data."
         )
     if np.shape(key) != ():
@@ -150,8 +148,8 @@ def typed_key(key: Any) -> None:
 def dense_labels(name: str, labels: Any, num: int, *, padding: bool = False) -> Any:
     """The labels as int32, after a check that they lie in [0, num); with `padding`, -1 marks rows to leave out.
 
-    A JAX array gives a JAX array, anything else a NumPy array. Go on with the result: among unsigned ids a later -1
-    would wrap to the largest of them.
+    A JAX array gives a JAX array, anything else a NumPy array. Use the result, not the argument: among unsigned ids a
+    later -1 would wrap around to the largest.
     """
     remedy = "Turn names into integers with jaxface.core.labels.dense."
     dtype = _dtype(name, labels, remedy)
@@ -173,16 +171,16 @@ def dense_labels(name: str, labels: Any, num: int, *, padding: bool = False) -> 
 def fits_int32(name: str, labels: Any) -> Any:
     """The labels as int32, as `dense_labels` returns them, after a check that they fit.
 
-    Without x64 a device keeps the lower 32 bits of an integer and says nothing.
+    Without x64, JAX would truncate larger ones without a word.
     """
     remedy = "Turn names and large ids into integers with jaxface.core.labels.dense."
     dtype = _dtype(name, labels, remedy)
     if not jax.numpy.issubdtype(dtype, jax.numpy.integer):
         raise ValueError(f"{name} must be integers; got dtype {dtype}. {remedy}")
     if is_concrete(labels) and np.size(labels):
-        values, held = np.asarray(labels), np.iinfo(np.int32)
+        values, limits = np.asarray(labels), np.iinfo(np.int32)
         low, high = int(values.min()), int(values.max())
-        if low < held.min or high > held.max:
+        if low < limits.min or high > limits.max:
             raise ValueError(f"{name} must fit into 32 bits; got values from {low} to {high}. {remedy}")
     return _int32(labels)
 
@@ -209,7 +207,7 @@ def between(
         return
     values = np.asarray(value)
     if values.dtype != bool and not _is_real(values.dtype):
-        raise ValueError(f"{name} must be a number; got {describe(value)}.")
+        raise ValueError(f"{name} must be a number; got {messages.describe(value)}.")
     inside = (values >= low if closed_low else values > low) & (values <= high if closed_high else values < high)
     if not inside.all():
         interval = f"{'[' if closed_low else '('}{low:g}, {high:g}{']' if closed_high else ')'}"
@@ -238,13 +236,8 @@ def at_most(name: str, value: int, maximum: int, why: str = "") -> None:
 def one_of(name: str, value: Any, choices: Collection[str]) -> None:
     """Checks a word against the words that are known; suggests the nearest one."""
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {_listed(choices)}; got {value!r}.{did_you_mean(value, choices)}")
-
-
-def did_you_mean(word: Any, choices: Iterable[str]) -> str:
-    """` Did you mean 'x'?` for the nearest choice, or nothing."""
-    near = difflib.get_close_matches(str(word), [str(choice) for choice in choices], n=1, cutoff=0.5)
-    return f" Did you mean {near[0]!r}?" if near else ""
+        near = messages.did_you_mean(value, choices)
+        raise ValueError(f"{name} must be one of {_listed(choices)}; got {value!r}.{near}")
 
 
 def utf8(name: str, what: str) -> None:
@@ -253,7 +246,7 @@ def utf8(name: str, what: str) -> None:
         name.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"{what} must have a name in UTF-8; got {printable(name)}. Rename it; convmv renames the files of "
+            f"{what} must have a name in UTF-8; got {messages.printable(name)}. Rename it; convmv renames the files of "
             "whole folders."
         ) from error
 
@@ -266,11 +259,11 @@ def _dtype(name: str, value: Any, remedy: str) -> np.dtype:
         dtype = None
     if not getattr(getattr(value, "dtype", dtype), "isnative", True):
         raise ValueError(
-            f"{name} must have the byte order of this machine; got {describe(value)}. "
+            f"{name} must have the byte order of this machine; got {messages.describe(value)}. "
             f"Convert it first, e.g. {name}.astype({name}.dtype.newbyteorder('='))."
         )
     if dtype is None or value is None:
-        found = describe(value) if hasattr(value, "dtype") else f"a {type(value).__name__}"
+        found = messages.describe(value) if hasattr(value, "dtype") else f"a {type(value).__name__}"
         raise ValueError(f"{name} must be an array of numbers; got {found}. {remedy}")
     return getattr(value, "dtype", dtype)
 
@@ -285,7 +278,7 @@ def _int32(labels: Any) -> Any:
 
 def _whole_number(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise ValueError(f"{name} must be an integer; got {describe(value)}.")
+        raise ValueError(f"{name} must be an integer; got {messages.describe(value)}.")
 
 
 def _listed(choices: Iterable[str]) -> str:
@@ -294,33 +287,6 @@ def _listed(choices: Iterable[str]) -> str:
 
 def _because(why: str) -> str:
     return f" ({why})" if why else ""
-
-
-def describe(value: Any) -> str:
-    """How a value is named in a message: dtype and shape of an array, the value and type of anything else."""
-    if hasattr(value, "dtype"):
-        return f"an array of dtype {value.dtype} and shape {np.shape(value)}"
-    return f"{value!r} of type {type(value).__name__}"
-
-
-def printable(text: Any) -> str:
-    """A text from outside as one line for a terminal: control, format and undecodable characters as escapes.
-
-    A file name may hold the codes that move a cursor or turn the direction of writing, or bytes that are not UTF-8.
-    """
-    return "".join(c if c.isprintable() else _escape(c) for c in str(text))
-
-
-def printable_lines(text: str) -> str:
-    """The same line by line, for texts of our own that quote others."""
-    return "\n".join(printable(line) for line in text.split("\n"))
-
-
-def _escape(character: str) -> str:
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # how Python holds a byte of a name that is not UTF-8
-        return f"\\x{code - 0xDC00:02x}"
-    return character.encode("unicode_escape").decode()
 
 
 def _worst(values: np.ndarray, inside: np.ndarray) -> str:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxface.core import checks
+from jaxface.core import checks, messages
 
 __all__ = ["Dense", "dense", "natural_key"]
 
@@ -46,7 +46,7 @@ def _present(labels: Any) -> tuple[np.ndarray, np.ndarray]:
     """The labels that are neither -1 nor None, as an integer or string array, and their rows."""
     is_array, is_unordered = hasattr(labels, "__array__"), isinstance(labels, str | bytes | Mapping | Set)
     if not is_array and (is_unordered or not isinstance(labels, Collection)):
-        raise ValueError(f"labels must be a list or an array, one label a row; got {checks.describe(labels)}.")
+        raise ValueError(f"labels must be a list or an array, one label a row; got {messages.describe(labels)}.")
     # A list is read as objects: NumPy would turn [1, 'a'] into two strings without a word.
     values = np.asarray(labels) if hasattr(labels, "__array__") else np.fromiter(labels, object)
     if values.ndim != 1:

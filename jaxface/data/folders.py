@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxface.core import checks
+from jaxface.core import checks, messages
 from jaxface.core.labels import natural_key
 from jaxface.data import images, paths
 from jaxface.data.labelled import LabelledImages, Listing, take
@@ -38,15 +38,15 @@ def scan(
     for person in _entries(root, root):
         found = _entries(root, Path(person.path)) if person.is_dir() and not _hidden(person) else []
         kept = [_relative(root, entry) for entry in found if _is_image(entry, suffixes)]
-        ignored += [checks.printable(_relative(root, entry)) for entry in found if not _is_image(entry, suffixes)]
+        ignored += [messages.printable(_relative(root, entry)) for entry in found if not _is_image(entry, suffixes)]
         for file in kept:
-            checks.utf8(file, f"An image in {checks.printable(root)}")
+            checks.utf8(file, f"An image in {messages.printable(root)}")
         if kept:
             files += kept
             ids += [len(names)] * len(kept)
             names.append(person.name)
         else:
-            ignored.append(checks.printable(_relative(root, person)))
+            ignored.append(messages.printable(_relative(root, person)))
     _check_people(root, names, ignored, min_people, suffixes)
     return Listing(
         root=root,
@@ -137,5 +137,5 @@ def _check_people(root: Path, names: list[str], ignored: list[str], min_people: 
         )
     raise ValueError(
         f"{root} must hold at least {min_people} people; got {len(names)}: "
-        f"{', '.join(map(checks.printable, names))}. {layout}"
+        f"{', '.join(map(messages.printable, names))}. {layout}"
     )

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from jaxface.core import checks
+from jaxface.core import checks, messages
 from jaxface.data import paths as data_paths
 
 __all__ = ["read_image"]
@@ -50,7 +50,7 @@ def read_image(
     pixels = np.asarray(image, np.float32) / white
     if not (pixels.min() >= 0 and pixels.max() <= 1):  # nor NaN
         raise ValueError(
-            f"{checks.printable(path)} must hold values in [0, {white:g}]; got from {pixels.min() * white:g} to "
+            f"{messages.printable(path)} must hold values in [0, {white:g}]; got from {pixels.min() * white:g} to "
             f"{pixels.max() * white:g}. Save it with 8 or 16 bits a channel."
         )
     return np.repeat(pixels[..., None], 3, axis=2) if color and pixels.ndim == 2 else pixels
@@ -84,8 +84,8 @@ def load_images(
         image = read(paths[index])
         if image.shape != first.shape:
             raise ValueError(
-                f"images must have one size; {checks.printable(paths[0])} is {_by(first)} and "
-                f"{checks.printable(paths[index])} is {_by(image)}. "
+                f"images must have one size; {messages.printable(paths[0])} is {_by(first)} and "
+                f"{messages.printable(paths[index])} is {_by(image)}. "
                 "Pass size=(height, width) to resize them while loading."
             )
         images[index] = image
@@ -113,12 +113,12 @@ def _decoded(
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
         found = str(error).rstrip(".")
     except Exception as error:  # a decoder of damaged bytes may raise anything
-        why = checks.printable(f"{type(error).__name__}: {error}").rstrip(".")
+        why = messages.printable(f"{type(error).__name__}: {error}").rstrip(".")
         raise ValueError(
-            f"{checks.printable(path)} does not decode as an image: {why}. Replace it by a whole copy, or remove it."
+            f"{messages.printable(path)} does not decode as an image: {why}. Replace it by a whole copy, or remove it."
         ) from error
     raise ValueError(
-        f"{checks.printable(path)} is too large to decode: {found}; the limit is {max_pixels} pixels. "
+        f"{messages.printable(path)} is too large to decode: {found}; the limit is {max_pixels} pixels. "
         "Raise max_pixels if you trust the file."
     )
 
@@ -175,7 +175,7 @@ def _pillow_box(crop: tuple[int, int, int, int], image: Any, path: Path) -> tupl
     top, left, height, width = crop
     if top + height > image.height or left + width > image.width:
         raise ValueError(
-            f"crop must lie inside {checks.printable(path)}, {image.height} x {image.width} pixels; "
+            f"crop must lie inside {messages.printable(path)}, {image.height} x {image.width} pixels; "
             f"got rows {top} to {top + height} and columns {left} to {left + width}. Reduce height or width."
         )
     return left, top, left + width, top + height

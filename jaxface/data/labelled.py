@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from jaxface.core import checks
+from jaxface.core import checks, messages
 from jaxface.core.labels import dense
 
 __all__ = ["LabelledImages", "Listing", "from_arrays", "people_with", "take", "take_people"]
@@ -84,7 +84,7 @@ def take(data: Rows, rows: Any) -> Rows:
         rows = rows.astype(int)
     if rows.ndim != 1 or rows.dtype.kind not in "biu" or (rows.dtype == bool and len(rows) != num_rows):
         raise ValueError(
-            f"rows must be whole numbers [r] or a mask [{num_rows}]; got {checks.describe(rows)}. "
+            f"rows must be whole numbers [r] or a mask [{num_rows}]; got {messages.describe(rows)}. "
             "Turn a condition into rows with numpy.flatnonzero."
         )
     if rows.dtype != bool and rows.size and not -num_rows <= int(rows.min()) <= int(rows.max()) < num_rows:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxface.core import checks
+from jaxface.core import checks, messages
 from jaxface.data import folders, paths
 from jaxface.data.labelled import LabelledImages, Listing, people_with, take_people
 from jaxface.data.pairs import Pairs
@@ -245,7 +245,7 @@ def _person(path: Path, number: int, fields: list[str], id_of: dict[str, int], i
     if len(fields) != 2 or not _is_number(fields[1]):
         raise ValueError(f"{where}: expected 'name images'; got {' '.join(fields)[:80]!r}.")
     if fields[0] not in id_of:
-        raise ValueError(f"{where}: there is no folder of {fields[0]!r}.{checks.did_you_mean(fields[0], id_of)}")
+        raise ValueError(f"{where}: there is no folder of {fields[0]!r}.{messages.did_you_mean(fields[0], id_of)}")
     person = id_of[fields[0]]
     if images[person] != int(fields[1]):
         raise ValueError(f"{where}: {fields[0]!r} must have {fields[1]} images; got {images[person]}.")

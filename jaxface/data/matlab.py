@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxface.core import checks
+from jaxface.core import checks, messages
 from jaxface.core.labels import dense
 from jaxface.data import labelled, mat5, npz, paths
 
@@ -95,8 +95,8 @@ def _variables(path: Path, *wanted: str, max_bytes: int) -> dict[str, np.ndarray
         sizes, read = _opened(path, header)
     missing = [name for name in wanted if name not in sizes]
     if missing:
-        listed = ", ".join(checks.printable(name) for name in list(sizes)[:20]) or "nothing"
-        near = checks.did_you_mean(missing[0], sizes)
+        listed = ", ".join(messages.printable(name) for name in list(sizes)[:20]) or "nothing"
+        near = messages.did_you_mean(missing[0], sizes)
         raise ValueError(f"{path} must hold {missing[0]!r}; it holds {listed}.{near}")
     paths.check_unpacked(path, sum(sizes[name] for name in wanted), wanted, max_bytes=max_bytes)
     found = {}

@@ -19,7 +19,7 @@ from typing import BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
-from jaxface.core import checks
+from jaxface.core import messages
 from jaxface.data import paths
 
 __all__ = []
@@ -117,8 +117,8 @@ def _members(path: Path) -> dict[str, zipfile.ZipInfo]:
 
 def _check_present(path: Path, name: str, members: dict[str, zipfile.ZipInfo]) -> None:
     if name not in members:
-        listed = ", ".join(checks.printable(each) for each in sorted(members)[:20]) or "no arrays"
-        near = checks.did_you_mean(name, members)
+        listed = ", ".join(messages.printable(each) for each in sorted(members)[:20]) or "no arrays"
+        near = messages.did_you_mean(name, members)
         raise ValueError(f"{path} must hold {name!r}; it holds {listed}.{near} See jaxface.data.embeddings.")
     if members[name].flag_bits & _ENCRYPTED:
         raise ValueError(f"{name!r} of {path} is encrypted. {_WRITE_IT}")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxface.core import checks
+from jaxface.core import checks, messages
 from jaxface.data import paths
 
 __all__ = ["Pairs", "all_pairs", "has_truth", "largest_share", "limited", "load", "load_unlabelled", "sampled_pairs"]
@@ -173,4 +173,4 @@ def _row(name: str, row_of: dict[str, int], where: str) -> int:
         return row_of[name]
     if name.startswith("/") or ".." in PurePosixPath(name).parts:
         raise ValueError(f"{where}: {name!r} leads outside the data root. Name files relative to it.")
-    raise ValueError(f"{where}: {name!r} is not among the {len(row_of)} files.{checks.did_you_mean(name, row_of)}")
+    raise ValueError(f"{where}: {name!r} is not among the {len(row_of)} files.{messages.did_you_mean(name, row_of)}")

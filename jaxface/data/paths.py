@@ -1,6 +1,6 @@
 """Files: nothing outside the data root is opened, nothing half-written is left.
 
-Messages name a file by `checks.printable`: a name may hold the codes that move a terminal's cursor. Names that are not
+Messages name a file by `messages.printable`: a name may hold the codes that move a terminal's cursor. Names that are not
 UTF-8 are refused, for neither a report nor a table of results could name them.
 """
 
@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from jaxface.core import checks
+from jaxface.core import checks, messages
 
 __all__ = []
 
@@ -30,13 +30,13 @@ def inside(root: Path, name: str, *, source: str) -> Path:
     except FileNotFoundError:
         pass
     except (OSError, RuntimeError, ValueError) as error:
-        why = checks.printable(getattr(error, "strerror", None) or error)
+        why = messages.printable(getattr(error, "strerror", None) or error)
         raise ValueError(
-            f"{source}: {checks.printable(path)} cannot be opened: {why}. Remove it, or replace the link by a copy."
+            f"{source}: {messages.printable(path)} cannot be opened: {why}. Remove it, or replace the link by a copy."
         ) from error
     if leaves:
         raise ValueError(
-            f"{source}: {checks.printable(repr(name))} leads outside the data root {checks.printable(root)}. "
+            f"{source}: {messages.printable(repr(name))} leads outside the data root {messages.printable(root)}. "
             "Name files relative to the root, and copy a file into it rather than linking to it."
         )
     return path
@@ -47,7 +47,7 @@ def existing_folder(path: str | Path, what: str) -> Path:
     folder = _checked_name(path, what)
     if not os.path.isdir(folder):
         kind = "is a file" if os.path.exists(folder) else _missing(folder)
-        raise FileNotFoundError(f"{what} must be a folder; {checks.printable(folder)} {kind}.")
+        raise FileNotFoundError(f"{what} must be a folder; {messages.printable(folder)} {kind}.")
     return _readable(folder, what, os.R_OK | os.X_OK)
 
 
@@ -57,7 +57,7 @@ def existing_file(path: str | Path, what: str) -> Path:
     if not os.path.isfile(file):
         is_there = os.path.exists(file)
         kind = "is a folder" if os.path.isdir(file) else "is a pipe or a device" if is_there else _missing(file)
-        raise FileNotFoundError(f"{what} must be a file; {checks.printable(file)} {kind}.")
+        raise FileNotFoundError(f"{what} must be a file; {messages.printable(file)} {kind}.")
     return _readable(file, what, os.R_OK)
 
 
@@ -70,7 +70,7 @@ def check_unpacked(path: Path, needed: int, names: Sequence[str], *, max_bytes: 
     size = path.stat().st_size
     if needed > max(max_bytes, _USUAL_RATIO * size):
         raise ValueError(
-            f"{checks.printable(path)}, a file of {size:,} bytes, unpacks to {needed:,} bytes ({', '.join(names)}); "
+            f"{messages.printable(path)}, a file of {size:,} bytes, unpacks to {needed:,} bytes ({', '.join(names)}); "
             f"the limit is {max_bytes:,}. Raise max_bytes if you trust the file and have the memory{otherwise}."
         )
 
@@ -83,8 +83,8 @@ def naming_damage(path: Path, name: str = "", *, says: str = "is damaged") -> It
     except Exception as error:
         where = f"{name!r} has no readable data: " if name else ""
         kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
-        why = checks.printable(f"{kind}{error}").rstrip(".")
-        file = checks.printable(path)
+        why = messages.printable(f"{kind}{error}").rstrip(".")
+        file = messages.printable(path)
         raise ValueError(f"{file} {says}: {where}{why}. Copy it again, or write it anew.") from error
 
 
@@ -103,7 +103,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 def _checked_name(path: str | Path, what: str) -> Path:
     if not isinstance(path, str | os.PathLike) or isinstance(path, bytes):
-        raise ValueError(f"{what} must be named by a path; got {checks.describe(path)}.")
+        raise ValueError(f"{what} must be named by a path; got {messages.describe(path)}.")
     checks.utf8(os.fspath(path), what)
     return Path(path)
 
@@ -115,6 +115,6 @@ def _missing(path: Path) -> str:
 def _readable(path: Path, what: str, mode: int) -> Path:
     if not os.access(path, mode):
         raise PermissionError(
-            f"{what}, {checks.printable(path)}, may not be read by this user. Change its permissions, or copy it."
+            f"{what}, {messages.printable(path)}, may not be read by this user. Change its permissions, or copy it."
         )
     return path

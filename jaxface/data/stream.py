@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxface.core import checks
+from jaxface.core import checks, messages
 from jaxface.core.labels import dense
 from jaxface.data import images, npz, paths
 from jaxface.data.labelled import Listing, Name
@@ -110,8 +110,8 @@ def from_files(
         pixels = images.load_images(chosen, color=color, size=size, crop=crop, workers=workers)
         if pixels.shape[1:] != first.shape:
             raise ValueError(
-                f"images must have one size; {checks.printable(chosen[0])} is "
-                f"{pixels.shape[1]}x{pixels.shape[2]} and {checks.printable(files[0])} is "
+                f"images must have one size; {messages.printable(chosen[0])} is "
+                f"{pixels.shape[1]}x{pixels.shape[2]} and {messages.printable(files[0])} is "
                 f"{first.shape[0]}x{first.shape[1]}. Pass size=(height, width)."
             )
         return pixels

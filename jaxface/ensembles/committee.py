@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import checks
+from jaxface.core import checks, messages
 from jaxface.ensembles import fusion
 from jaxface.ensembles.fusion import Rule
 
@@ -64,7 +64,7 @@ def growth(log_posteriors: ArrayLike, labels: ArrayLike, *, rule: Rule = fusion.
     labels = _checked_labels(log_posteriors, labels)
     if rule not in fusion.FOLDS:
         names = ", ".join(f"fusion.{known.__name__}" for known in fusion.FOLDS)
-        raise ValueError(f"rule must be one of {names}; got {checks.describe(rule)}.")
+        raise ValueError(f"rule must be one of {names}; got {messages.describe(rule)}.")
     return _growth(jnp.asarray(log_posteriors), jnp.asarray(labels), rule=rule)
 
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxface.core import checks
+from jaxface.core import messages
 
 __all__ = ["require"]
 
@@ -30,7 +30,9 @@ def require(image: Any) -> None:
 def require_floating(image: Any, name: str = "image") -> None:
     """Checks that `image` is an array of float32 or float64."""
     if not hasattr(image, "dtype"):
-        raise ValueError(f"{name} must be an array; got {checks.describe(image)[:80]}. Convert it with numpy.asarray.")
+        raise ValueError(
+            f"{name} must be an array; got {messages.describe(image)[:80]}. Convert it with numpy.asarray."
+        )
     if image.dtype not in (np.float32, np.float64):
         narrow = jnp.issubdtype(image.dtype, jnp.floating)
         remedy = f"{name}.astype('float32')" if narrow else f"8-bit images with {name}.astype('float32') / 255"

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxface.core import checks
+from jaxface.core import checks, messages
 from jaxface.core.pytree import params, static
 from jaxface.linalg import distances, scaling
 
@@ -99,7 +99,7 @@ def as_kernel(kernel: Any) -> Kernel:
     if not callable(kernel):
         raise ValueError(
             "kernel must be one of jaxface.linalg.gram, such as gram.gaussian(bandwidth=2.0), or a function of two row "
-            f"matrices; got {checks.describe(kernel)}."
+            f"matrices; got {messages.describe(kernel)}."
         )
     return custom(kernel) if jax.tree_util.all_leaves([kernel]) else kernel
 

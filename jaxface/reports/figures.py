@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxface.core import checks
+from jaxface.core import messages
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,7 +112,7 @@ def _plain(text: str) -> str:
 
     Fonts have no glyphs for control characters, which become escapes.
     """
-    text = checks.printable(text)
+    text = messages.printable(text)
     return ("\N{ZERO WIDTH SPACE}" if text.startswith("_") else "") + text.replace("$", r"\$")
 
 

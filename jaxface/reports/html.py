@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxface.core import checks
+from jaxface.core import messages
 from jaxface.reports.tables import Table
 
 __all__ = ["Block", "Command", "Picture", "Report", "Section", "pictures", "render"]
@@ -93,7 +93,7 @@ def pictures(report: Report) -> list[Picture]:
 
 def _escaped(text: str) -> str:
     """As HTML, and without the control characters that names of files and people may hold."""
-    return html.escape(checks.printable_lines(text))
+    return html.escape(messages.printable_lines(text))
 
 
 def _section(index: int, section: Section) -> str:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jaxface.core import checks
+from jaxface.core import messages
 from jaxface.metrics.intervals import Interval
 from jaxface.metrics.ranges import FEWEST
 
@@ -89,14 +89,14 @@ class Table:
             "<tr>" + "".join(_cell("td", _text(cell), numeric[i]) for i, cell in enumerate(row)) + "</tr>\n"
             for row in self.rows
         )
-        caption = f"<caption>{html.escape(checks.printable(self.caption))}</caption>" if self.caption else ""
+        caption = f"<caption>{html.escape(messages.printable(self.caption))}</caption>" if self.caption else ""
         return f"<table>{caption}\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>"
 
     def to_text(self) -> str:
         """Columns aligned with spaces."""
         numeric = self._numeric()
         lines = [
-            [checks.printable(name) for name in self.columns],
+            [messages.printable(name) for name in self.columns],
             *([_text(cell) for cell in row] for row in self.rows),
         ]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
@@ -149,16 +149,16 @@ def csv_cell(value: Any) -> Any:
     """
     if not isinstance(value, str) or _NUMBER.fullmatch(value):
         return value
-    return _FORMULA.sub(r"\1'\2", checks.printable(value))
+    return _FORMULA.sub(r"\1'\2", messages.printable(value))
 
 
 def _text(cell: Cell) -> str:
-    return f"{cell:.4g}" if isinstance(cell, float) else checks.printable(cell)
+    return f"{cell:.4g}" if isinstance(cell, float) else messages.printable(cell)
 
 
 def _cell(tag: str, text: str, numeric: bool) -> str:
     kind = ' class="number"' if numeric else ""
-    return f"<{tag}{kind}>{html.escape(checks.printable(text))}</{tag}>"
+    return f"<{tag}{kind}>{html.escape(messages.printable(text))}</{tag}>"
 
 
 def _csv_values(cell: Cell, wide: bool) -> tuple[Cell, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ml_collections import ConfigDict
 
-from jaxface.core import checks
+from jaxface.core import messages
 
 __all__ = []
 
@@ -32,7 +32,7 @@ def default_config(argv: Sequence[str]) -> ConfigDict | None:
     except Exception as error:
         raise ValueError(f"{file} cannot be loaded: {type(error).__name__}: {error}.") from error
     if not isinstance(config, ConfigDict):
-        raise ValueError(f"get_config of {file} must return a ConfigDict; got {checks.describe(config)}.")
+        raise ValueError(f"get_config of {file} must return a ConfigDict; got {messages.describe(config)}.")
     return config
 
 
@@ -44,7 +44,7 @@ def check_keys(argv: Sequence[str], config: ConfigDict) -> None:
         name = argument.partition("=")[0]
         key = name.removeprefix("config.")
         if name.startswith("config.") and key not in known and key not in sections:
-            hint = checks.did_you_mean(key, known)
+            hint = messages.did_you_mean(key, known)
             raise ValueError(f"unknown config key {key!r}.{hint} The keys are: {', '.join(known)}.")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 from absl import logging as absl_logging
 
-from jaxface.core import checks
+from jaxface.core import messages
 
 __all__ = ["keep_freed_memory", "provenance"]
 
@@ -100,7 +100,7 @@ class _Printable(logging.Formatter):
         self._inner = inner or logging.Formatter()
 
     def format(self, record: logging.LogRecord) -> str:
-        return checks.printable_lines(self._inner.format(record))
+        return messages.printable_lines(self._inner.format(record))
 
 
 def _is_for_a_reader(record: logging.LogRecord) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxface.core import checks
+from jaxface.core import messages
 
 __all__ = ["read_arrays"]
 
@@ -160,7 +160,7 @@ def parse_object(file: pathlib.Path, data: bytes, remedy: str) -> dict[str, Any]
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{file} is damaged ({error}). {remedy}") from error
     if not isinstance(value, dict):
-        raise ValueError(f"{file} is damaged (it holds {checks.printable(repr(value)[:40])}, no object). {remedy}")
+        raise ValueError(f"{file} is damaged (it holds {messages.printable(repr(value)[:40])}, no object). {remedy}")
     return value
 
 

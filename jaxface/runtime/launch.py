@@ -19,7 +19,7 @@ from typing import Any
 from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
 
-from jaxface.core import checks
+from jaxface.core import messages
 from jaxface.core.fitinfo import FitError
 from jaxface.runtime import command, environment
 from jaxface.runtime.record import look_back, recorded
@@ -88,7 +88,7 @@ def _main(run: Run) -> int:
         if key is None:
             raise
         return _complain(error, command.another_study(key, flags.FLAGS["config"].config_filename, _study(run)))
-    folder = checks.printable(_WORKDIR.value.rstrip("/"))
+    folder = messages.printable(_WORKDIR.value.rstrip("/"))
     print(f"results: {folder}/results.json\nreport:  {folder}/report.html")
     return 0
 
@@ -142,4 +142,4 @@ def _complain(error: BaseException, message: str = "") -> int:
 
 
 def _say(message: str) -> None:
-    print(f"error: {checks.printable_lines(message)}", file=sys.stderr)
+    print(f"error: {messages.printable_lines(message)}", file=sys.stderr)

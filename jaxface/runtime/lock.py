@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from absl import logging
 
-from jaxface.core import checks
+from jaxface.core import messages
 from jaxface.runtime.files import storage_error
 
 __all__ = []
@@ -84,7 +84,7 @@ def _claimed(file: pathlib.Path) -> pathlib.Path:
         owner = _owner(file)
         if owner.get("host") != socket.gethostname() or _is_running(owner["pid"]):
             raise ValueError(
-                f"{file} says that process {owner.get('pid', '?')} on {checks.printable(owner.get('host', '?'))} is "
+                f"{file} says that process {owner.get('pid', '?')} on {messages.printable(owner.get('host', '?'))} is "
                 "running there. Wait for it; if it has ended, delete that file."
             ) from None
         file.unlink(missing_ok=True)

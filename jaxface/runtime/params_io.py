@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from jaxface.core import checks
+from jaxface.core import messages
 from jaxface.runtime import structure
 
 __all__ = ["ModelFileError", "load", "notes", "to_bytes"]
@@ -48,7 +48,9 @@ def load(file: str | os.PathLike[str], cls: type[T]) -> T:
     try:
         return structure.build(header["structure"], cls, tensors)
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{file}: {checks.printable(error)} Fit the model again, or use another file.") from error
+        raise ModelFileError(
+            f"{file}: {messages.printable(error)} Fit the model again, or use another file."
+        ) from error
 
 
 def notes(file: str | os.PathLike[str]) -> dict[str, str]:
@@ -119,7 +121,7 @@ def _check_parts(header: dict[str, Any]) -> None:
 
 
 def _in_words(error: Exception) -> str:
-    return f"the key {error} is missing" if isinstance(error, KeyError) else checks.printable(str(error))
+    return f"the key {error} is missing" if isinstance(error, KeyError) else messages.printable(str(error))
 
 
 def _digest(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from jaxface.core import checks
+from jaxface.core import checks, messages
 
 __all__ = ["arguments", "arguments_of", "one"]
 
@@ -30,7 +30,7 @@ def arguments(section: Mapping[str, Any], *targets: Callable[..., Any]) -> dict[
             where = ", ".join(_name(target) for target in targets)
             listed = ", ".join(sorted(known)) or "none"
             raise ValueError(
-                f"{key!r} is not an argument of {where} (it takes {listed}).{checks.did_you_mean(key, known)}"
+                f"{key!r} is not an argument of {where} (it takes {listed}).{messages.did_you_mean(key, known)}"
             )
     return values
 

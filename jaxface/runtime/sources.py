@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from jaxface.core import checks
+from jaxface.core import messages
 
 __all__ = []
 
@@ -165,5 +165,5 @@ def _digest(path: str) -> str | None:
 
 
 def _listed(names: list[str]) -> str:
-    shown = ", ".join(checks.printable(name) for name in names[:_SHOWN])
+    shown = ", ".join(messages.printable(name) for name in names[:_SHOWN])
     return shown + (", ..." if len(names) > _SHOWN else "")

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 from absl import logging
 
-from jaxface.core import checks
+from jaxface.core import messages
 from jaxface.runtime import files, sources
 from jaxface.runtime.files import Arrays
 from jaxface.runtime.lock import FolderLock
@@ -203,7 +203,7 @@ class Workdir:
             size = sum(file.size for file in source.files.values())
             logging.info("%s: %d files of %.1f MB in all", role, len(source.files), size / 1e6)
             return source
-        named = checks.printable(", ".join(os.fspath(path) for path in paths))
+        named = messages.printable(", ".join(os.fspath(path) for path in paths))
         if not sources.exist(paths):
             logging.warning("%s is gone: whether it is what this run was made from cannot be told", named)
             return before
@@ -256,7 +256,7 @@ def _plain(value: Any) -> Any:
         return os.fspath(value)
     if hasattr(value, "to_dict"):
         return value.to_dict()
-    raise TypeError(f"{checks.describe(value)} cannot be written as JSON")
+    raise TypeError(f"{messages.describe(value)} cannot be written as JSON")
 
 
 def _flat(tree: Any, prefix: str = "") -> dict[str, Any]:
