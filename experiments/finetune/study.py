@@ -17,7 +17,7 @@ from ml_collections import ConfigDict
 from experiments.common import fields, inputs, trials
 from experiments.finetune import report
 from experiments.verify import transfer
-from experiments.verify.transfer import MEASURES, METHODS, Split
+from experiments.verify.transfer import MEASURES, METHODS, Problem
 from jaxface import joint_bayes
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
@@ -57,8 +57,8 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         draws = transfer.draws(config, source, target, np.random.default_rng((config.seed, 1)))
         found = []
         with contextlib.closing(log.JsonlWriter(workdir.path / "metrics.jsonl", resume_step=0)) as writer:
-            for number, split in enumerate(log.progress(draws, "splits", total=config.num_splits)):
-                found.append(fine_tuned(config, split))
+            for number, problem in enumerate(log.progress(draws, "splits", total=config.num_splits)):
+                found.append(fine_tuned(config, problem))
                 writer.scalars(
                     number, {f"EER, {v}": e for v, e in zip(report.VERSIONS, found[-1]["measures"][0], strict=True)}
                 )
@@ -73,12 +73,12 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     }
 
 
-def fine_tuned(config: ConfigDict, split: Split) -> dict[str, np.ndarray]:
+def fine_tuned(config: ConfigDict, problem: Problem) -> dict[str, np.ndarray]:
     """Measures `[measures, versions]` of one split, and the losses `[segments + 1]` along the way."""
     people = max(config.target_people)
-    start = transfer.fit(config, split, people).models[METHODS.index(config.start)]
-    train = _pairs_of(config, *transfer.training_part(split, people))
-    held = _pairs_of(config, split.features["calibrate"], split.ids["calibrate"])
+    start = transfer.fit(config, problem, people).models[METHODS.index(config.start)]
+    train = _pairs_of(config, *transfer.training_part(problem, people))
+    held = _pairs_of(config, problem.features["held_out"], problem.ids["held_out"])
     loss = LOSSES[config.loss]
     path = [joint_bayes.free(start, rank=config.rank)]
     for _ in range(config.num_segments):
@@ -89,8 +89,8 @@ def fine_tuned(config: ConfigDict, split: Split) -> dict[str, np.ndarray]:
     best = path[int(np.argmin(along[1]))]
     models = [start, joint_bayes.constrained(best), joint_bayes.constrained(path[-1])]
     return {
-        "measures": np.array([_measured(split, model) for model in models]).T,
-        "largest share": np.array(trials.share_of(split.ids["test"])),
+        "measures": np.array([_measured(problem, model) for model in models]).T,
+        "largest share": np.array(trials.share_of(problem.ids["test"])),
         "training loss": np.array(along[0]),
         "held-out loss": np.array(along[1]),
     }
@@ -108,11 +108,11 @@ def _pairs_of(config: ConfigDict, x: jax.Array, ids: np.ndarray) -> PairData:
     return x[rows[trial.first]], x[rows[trial.second]], jnp.asarray(trial.is_same)
 
 
-def _measured(split: Split, model: JointBayes) -> tuple[float, float, float]:
+def _measured(problem: Problem, model: JointBayes) -> tuple[float, float, float]:
     """EER, raw Cllr and Cllr after calibration on held-out people, of the test people's pairs."""
     (tested, is_same), (held, held_same) = (
-        (transfer.pair_scores(model, split.features[part], trial), trial.is_same)
-        for part, trial in ((part, pairs.all_pairs(split.ids[part])) for part in ("test", "calibrate"))
+        (transfer.pair_scores(model, problem.features[part], trial), trial.is_same)
+        for part, trial in ((part, pairs.all_pairs(problem.ids[part])) for part in ("test", "held_out"))
     )
     affine, info = calibration.fit(held, held_same)
     raise_if_failed(info, "calibration")

