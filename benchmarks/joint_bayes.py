@@ -17,7 +17,7 @@ from benchmarks.rows import Row, Timed, cost, seconds, speedup
 from jaxface import joint_bayes
 from jaxface.data import synthetic
 from jaxface.joint_bayes import em, posterior
-from jaxface.joint_bayes.stats import Rows
+from jaxface.joint_bayes.stats import GroupedStats
 
 _ITERATIONS = 20
 _PEOPLE, _IMAGES = 2000, 45911
@@ -78,11 +78,11 @@ def _loop(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _same_model(problem: Problem, ours: Any, theirs: tuple[np.ndarray, np.ndarray]) -> str:
-    tolerance = 1e-8 if problem.x.dtype == np.float64 else 2e-2
+    tol = 1e-8 if problem.x.dtype == np.float64 else 2e-2
     worst = 0.0
     for found, expected in zip((ours.identity_cov, ours.noise_cov), theirs, strict=True):
         worst = max(worst, float(np.linalg.norm(found - expected) / np.linalg.norm(expected)))
-    assert worst < tolerance, f"covariances differ by {worst:.1e} of their norm"
+    assert worst < tol, f"covariances differ by {worst:.1e} of their norm"
     return f"covariances after {_ITERATIONS} iterations, to {worst:.0e}"
 
 
@@ -144,7 +144,7 @@ def _as_likely(recordings: Recordings, ours: Any, theirs: Any) -> str:
     return f"log-likelihoods an image {each[0]:.3f} and {each[1]:.3f}, theirs with identities of rank {_RANK}"
 
 
-def _rows_of(people: int, images: int) -> tuple[Rows, joint_bayes.JointBayes]:
+def _rows_of(people: int, images: int) -> tuple[GroupedStats, joint_bayes.JointBayes]:
     """Statistics with at most 12 different numbers of images, so that grouping has something to group."""
     rng = np.random.default_rng(_SEED)
     each = images // people
@@ -157,9 +157,9 @@ def _rows_of(people: int, images: int) -> tuple[Rows, joint_bayes.JointBayes]:
     return joint_bayes.group_by_count(stats), joint_bayes.JointBayes(mean=mean, identity_cov=eye, noise_cov=eye)
 
 
-def _iterations(problem: tuple[Rows, joint_bayes.JointBayes]) -> Any:
+def _iterations(problem: tuple[GroupedStats, joint_bayes.JointBayes]) -> Any:
     rows, start = problem
-    return em.fit_rows(rows, start, None, 0.0, num_iters=_ITERATIONS, tol=0.0, e_step=posterior.full, floor=1e-6)[0]
+    return em.fit_grouped(rows, start, None, 0.0, num_iters=_ITERATIONS, tol=0.0, e_step=posterior.full, floor=1e-6)[0]
 
 
 def _both_finite(_: Any, ours: Any, theirs: Any) -> str:

@@ -90,7 +90,7 @@ ITERATIVE = [
     ),
     Iterative(
         "joint_bayes.fit with a prior",
-        lambda steps: jb.fit(STATS, START, prior=PRIOR, weight=0.4, num_iters=steps),
+        lambda steps: jb.fit(STATS, START, prior=PRIOR, prior_weight=0.4, num_iters=steps),
         lambda model: jb.penalized_objective(model, STATS, PRIOR, 0.4),
         START,
     ),
@@ -271,6 +271,6 @@ def test_leave_one_out_reports_the_objectives_of_its_fits():
     model = jb.JointBayes(mean=mean, identity_cov=PRIOR.identity_cov, noise_cov=PRIOR.noise_cov)
     for step in range(STEPS):
         if step:
-            fitted, _ = jb.fit(stats, model, prior=PRIOR, weight=PATH[0], num_iters=step)
+            fitted, _ = jb.fit(stats, model, prior=PRIOR, prior_weight=PATH[0], num_iters=step)
         at = fitted if step else model
         assert_close(info.objective[2, 0, step], jb.penalized_objective(at, stats, PRIOR, PATH[0]), factor=10)

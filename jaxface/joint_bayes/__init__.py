@@ -5,17 +5,17 @@ An image of person i is `x_ij = mean + mu_i + eps_ij` with `mu_i ~ N(0, T_mu)` a
 a pair is the log-likelihood ratio of "one mu" against "two mus". A source model (S_mu, S_eps) is the prior of a target.
 
     model       JointBayes(mean, identity_cov, noise_cov); sample; free parameters for gradient descent
-    stats       collect, merge, recenter, group_by_count: one pass over the images, sums ever after
+    stats       one pass over the images: collect; then sums only: merge, pool, recenter, group_by_count
     posterior   the E-step (3), (18): full, or the paper's approximate one with means only
     em          the M-step (5), init from moments, fit
-    transfer    fit_path over the weight w = lambda / (1 + lambda), choose_weight, leave-one-person-out
-    objectives  log-likelihood, what (5) ascends, and (6), (11), (19) of the paper
+    transfer    fit_path over the prior weight w = lambda / (1 + lambda), choose_weight, leave_one_out (one person)
+    objectives  log-likelihood, the objective that (5) ascends, and (6), (11), (19) of the paper
     scores      the score: llr by Cholesky (differentiable in the parameters), quadratic_form (13), low_rank,
                 diagonalize, llr_matrix, sets against sets
 
 Where the printed text differs from this code, the text is wrong: the signs of (2), the direction of the divergence in
 (4), the low-rank B after (17), and the claim that EM descends (19) with the M-step (5). The full E-step is the default:
-with few images a person the approximate one drives T_mu to zero without any adversary.
+with few images a person the approximate one drives T_mu to zero even on data from the model.
 """
 
 from jaxface.joint_bayes import objectives, posterior
@@ -36,7 +36,7 @@ from jaxface.joint_bayes.scores import (
     set_llr_matrix,
     truncation_bounds,
 )
-from jaxface.joint_bayes.stats import Stats, collect, group_by_count, merge, recenter
+from jaxface.joint_bayes.stats import Stats, collect, group_by_count, merge, pool, recenter
 from jaxface.joint_bayes.transfer import choose_weight, fit_path, leave_one_out
 
 E_STEPS = {"full": posterior.full, "approximate": posterior.approximate}
@@ -64,6 +64,7 @@ __all__ = [
     "merge",
     "objectives",
     "penalized_objective",
+    "pool",
     "posterior",
     "project",
     "quadratic_form",

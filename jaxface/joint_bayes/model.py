@@ -23,7 +23,7 @@ class JointBayes:
     noise_cov: jax.Array  # [d, d], T_eps, positive definite
 
     def check(self) -> None:
-        """Refuses shapes that do not fit and covariances that are none; on the host."""
+        """Refuses shapes that do not fit together and matrices that are not covariances; on the host."""
         checks.shapes(
             mean=(self.mean, "... d"),
             identity_cov=(self.identity_cov, "... d d"),
@@ -68,7 +68,7 @@ def constrained(parameters: FreeJointBayes) -> JointBayes:
 
 
 def sample(key: jax.Array, model: JointBayes, *, num_people: int, num_images: int) -> tuple[jax.Array, jax.Array]:
-    """Images `[num_people, num_images, d]` of new people and the people's means `[num_people, d]`.
+    """Images `[num_people, num_images, d]` of new people and the means `[num_people, d]` of these people.
 
     Gradients are stopped.
     """
@@ -82,5 +82,5 @@ def sample(key: jax.Array, model: JointBayes, *, num_people: int, num_images: in
     root = vectors * jnp.sqrt(jnp.maximum(values, 0))[None, :]
     mu = jax.random.normal(identity_key, (num_people, d), dtype) @ root.T
     eps = jax.random.normal(noise_key, (num_people, num_images, d), dtype) @ psd.cholesky(model.noise_cov).T
-    identities = model.mean[None, :] + mu
-    return identities[:, None, :] + eps, identities
+    means = model.mean[None, :] + mu
+    return means[:, None, :] + eps, means

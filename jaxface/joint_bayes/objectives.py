@@ -64,7 +64,7 @@ def eq6(
 ) -> jax.Array:
     """(6) `tr (MM' + n lambda S_mu) Psi^-1 + tr (EE' + k lambda S_eps) Gamma^-1 + n log|Psi| + k log|Gamma|`.
 
-    M holds `mu` `[n, d]` of n people and E `eps` `[k, d]` of k images; `lambda = w / (1 - w)` of the prior weight w < 1.
+    M holds `mu` `[n, d]` of n people and E `eps` `[k, d]` of k images; `lambda = w / (1 - w)` of a prior weight w < 1.
     The approximate EM descends it, at `Psi = T_mu / (1 - w)` and `Gamma = T_eps / (1 - w)`. The printed `k |Gamma|`
     lacks the logarithm.
     """

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from jaxface.core import checks
 from jaxface.joint_bayes.model import JointBayes
-from jaxface.joint_bayes.stats import Rows, about, numbers_of_images
+from jaxface.joint_bayes.stats import GroupedStats, numbers_of_images, rows_about
 from jaxface.linalg import products, psd, spectral
 from jaxface.linalg.spectral import PairBasis
 
@@ -24,25 +24,26 @@ __all__ = ["EStep", "approximate", "full"]
 
 
 class Moments(NamedTuple):
-    """Posterior second moments, summed."""
+    """Posterior second moments, summed, about the mean of the model."""
 
+    mean: jax.Array  # [d], of the model
     identity: jax.Array  # [d, d], sum over people of E[mu mu']
     noise: jax.Array  # [d, d], sum over images of E[eps eps']
     num_people: jax.Array  # []
     num_images: jax.Array  # []
 
 
-EStep = Callable[[JointBayes, Rows], tuple[Moments, jax.Array]]
+EStep = Callable[[JointBayes, GroupedStats], tuple[Moments, jax.Array]]
 
 
-def full(model: JointBayes, rows: Rows) -> tuple[Moments, jax.Array]:
+def full(model: JointBayes, stats: GroupedStats) -> tuple[Moments, jax.Array]:
     """Moments with posterior covariances, and the log-likelihood at `model`."""
-    return _e_step(model, rows, with_covariance=True)
+    return _e_step(model, stats, with_covariance=True)
 
 
-def approximate(model: JointBayes, rows: Rows) -> tuple[Moments, jax.Array]:
+def approximate(model: JointBayes, stats: GroupedStats) -> tuple[Moments, jax.Array]:
     """The paper's form (3): means only. It descends (6) and not the likelihood, and degenerates with few images."""
-    return _e_step(model, rows, with_covariance=False)
+    return _e_step(model, stats, with_covariance=False)
 
 
 def identity(model: JointBayes, total: jax.Array, count: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -64,33 +65,34 @@ def diagonal_basis(model: JointBayes) -> PairBasis:
     return basis._replace(values=jnp.maximum(basis.values, 0))
 
 
-def _e_step(model: JointBayes, rows: Rows, *, with_covariance: bool) -> tuple[Moments, jax.Array]:
+def _e_step(model: JointBayes, stats: GroupedStats, *, with_covariance: bool) -> tuple[Moments, jax.Array]:
     model = jax.lax.stop_gradient(model)
-    rows = rows._replace(
-        count=numbers_of_images("the count of rows", rows.count),
-        row_count=numbers_of_images("the row_count of rows", rows.row_count),
+    stats = stats._replace(
+        count=numbers_of_images("the count of stats", stats.count),
+        row_count=numbers_of_images("the row_count of stats", stats.row_count),
     )
     basis = diagonal_basis(model)
     values = basis.values[:, None]
-    # Rows of statistics are columns here, for their moments are products of rows then: see linalg.products.
-    forms = products.turned(basis.vectors)
-    z = forms @ about(rows, model.mean).T  # [d, r]
-    residual = z / (1 + rows.row_count[None, :] * values)  # ybar - E[mu]
-    mu = rows.row_count[None, :] * values * residual
-    eps = jnp.sqrt(rows.row_count)[None, :] * residual  # m images share the offset
+    # Statistics are stored as columns here, so that the moments are row-major products (see linalg.products).
+    whitened_basis = products.turned(basis.vectors)
+    z = whitened_basis @ rows_about(stats, model.mean).T  # [d, r]
+    residual = z / (1 + stats.row_count[None, :] * values)  # ybar - E[mu]
+    mu = stats.row_count[None, :] * values * residual
+    eps = jnp.sqrt(stats.row_count)[None, :] * residual  # m images share the offset
     identity_moment = mu @ mu.T
     noise_moment = eps @ eps.T
     if with_covariance:
-        spread = values / (1 + rows.count[None, :] * values)  # [d, g]
-        identity_moment += jnp.diag(spread @ rows.num_people)
-        noise_moment += jnp.diag(spread @ (rows.num_people * rows.count))
+        spread = values / (1 + stats.count[None, :] * values)  # [d, g]
+        identity_moment += jnp.diag(spread @ stats.num_people)
+        noise_moment += jnp.diag(spread @ (stats.num_people * stats.count))
     moments = Moments(
+        mean=model.mean,
         identity=_from_basis(identity_moment, basis),
-        noise=rows.within + _from_basis(noise_moment, basis),
-        num_people=rows.num_people.sum(),
-        num_images=(rows.num_people * rows.count).sum(),
+        noise=stats.within + _from_basis(noise_moment, basis),
+        num_people=stats.num_people.sum(),
+        num_images=(stats.num_people * stats.count).sum(),
     )
-    return moments, _log_likelihood(basis, rows, forms, z * residual)
+    return moments, _log_likelihood(basis, stats, whitened_basis, z * residual)
 
 
 def _from_basis(moment: jax.Array, basis: PairBasis) -> jax.Array:
@@ -98,12 +100,12 @@ def _from_basis(moment: jax.Array, basis: PairBasis) -> jax.Array:
     return psd.symmetrize(basis.inverse.T @ moment @ basis.inverse)
 
 
-def _log_likelihood(basis: PairBasis, rows: Rows, forms: jax.Array, shrunk: jax.Array) -> jax.Array:
+def _log_likelihood(basis: PairBasis, stats: GroupedStats, whitened_basis: jax.Array, shrunk: jax.Array) -> jax.Array:
     """`-1/2 [k d log 2 pi + k log|T_eps| + tr V'S_w V + sum_ij log(1 + m_i l_j) + m_i z_ij^2 / (1 + m_i l_j)]`."""
-    d = len(forms)
-    num_images = (rows.num_people * rows.count).sum()
-    couplings = rows.num_people @ jnp.log1p(rows.count[:, None] * basis.values[None, :]).sum(axis=1)
-    within = ((forms @ rows.within) * forms).sum()
-    between = shrunk.sum(axis=0) @ rows.row_count
+    d = len(whitened_basis)
+    num_images = (stats.num_people * stats.count).sum()
+    couplings = stats.num_people @ jnp.log1p(stats.count[:, None] * basis.values[None, :]).sum(axis=1)
+    within = ((whitened_basis @ stats.within) * whitened_basis).sum()
+    between = shrunk.sum(axis=0) @ stats.row_count
     constant = num_images * d * jnp.log(jnp.asarray(2 * jnp.pi, shrunk.dtype))
     return -(constant + num_images * basis.log_det + couplings + within + between) / 2

@@ -5,9 +5,9 @@ Three forms of one number:
 - `quadratic_form` and `low_rank`: the matrices A and B of (13) and thin factors of them;
 - `ScoringBasis`: the diagonal basis, for matrices of scores and for sets; differentiable in x only.
 
-In float32 every form loses about eps times the condition number of T_eps, unless its scales lie along the axes: below
-1e-4 relative at 1e3, 0.01 nat on scores of 10 at 1e5, `quadratic_form` most. A basis that is made in float64 and cast
-to float32 keeps 1e-4 nat.
+In float32 every form loses about eps times the condition number of T_eps, unless its eigenvectors are the axes: below
+1e-4 relative at a condition of 1e3 and 0.01 nat on scores of 10 at 1e5; `quadratic_form` loses most. A basis that is
+computed in float64 and cast to float32 is accurate to 1e-4 nat.
 """
 
 import math
@@ -49,7 +49,7 @@ class QuadraticForm(NamedTuple):
 
 
 class LowRank(NamedTuple):
-    """`A = -F_a F_a'`, `B = F_b F_b'` on the directions kept, and what leaving out the others can cost."""
+    """`A = -F_a F_a'`, `B = F_b F_b'` on the directions kept, and a bound on the cost of the others."""
 
     factor_a: jax.Array  # [d, r]
     factor_b: jax.Array  # [d, r]
@@ -71,7 +71,7 @@ class ScoringBasis:
         checks.between("values", self.values, 0, math.inf)
 
 
-def llr(model: JointBayes, x1: jax.Array, x2: jax.Array) -> jax.Array:
+def llr(model: JointBayes, x1: ArrayLike, x2: ArrayLike) -> jax.Array:
     """Log-likelihood ratio of two images `[d]`.
 
     On `u = (x1 + x2) / sqrt 2` and `v = (x1 - x2) / sqrt 2` both hypotheses are block diagonal: one person has
@@ -79,6 +79,7 @@ def llr(model: JointBayes, x1: jax.Array, x2: jax.Array) -> jax.Array:
     """
     checks.shapes(mean=(model.mean, "d"), x1=(x1, "d"), x2=(x2, "d"))
     checks.floating(x1=x1, x2=x2)
+    x1, x2 = jnp.asarray(x1), jnp.asarray(x2)
     either = model.noise_cov + model.identity_cov
     u, v = math.sqrt(0.5) * (x1 + x2 - 2 * model.mean), math.sqrt(0.5) * (x1 - x2)
     same = psd.log_density(either + model.identity_cov, u) + psd.log_density(model.noise_cov, v)
@@ -123,16 +124,16 @@ def truncation_bounds(model: JointBayes) -> jax.Array:
     return jnp.concatenate([beyond, jnp.zeros(1, beyond.dtype)])
 
 
-def choose_rank(model: JointBayes, *, tolerance: float) -> int:
-    """The least rank whose truncation bound is at most `tolerance` nats; on the host."""
-    checks.positive("tolerance", tolerance)
+def choose_rank(model: JointBayes, *, tol: float) -> int:
+    """The least rank whose truncation bound is at most `tol` nats; on the host."""
+    checks.positive("tol", tol)
     bounds = np.asarray(truncation_bounds(model))
     if not np.isfinite(bounds).all():
         raise ValueError(
             "model must be a valid one; its truncation bounds are NaN or infinite, as with NaN in a covariance or a "
             "noise_cov that is not positive definite."
         )
-    return int(np.argmax(bounds <= tolerance))
+    return int(np.argmax(bounds <= tol))
 
 
 def diagonalize(model: JointBayes, *, rank: int | None = None) -> ScoringBasis:
@@ -147,15 +148,15 @@ def diagonalize(model: JointBayes, *, rank: int | None = None) -> ScoringBasis:
     )
 
 
-def project(basis: ScoringBasis, x: jax.Array) -> jax.Array:
-    """`z = V'(x - mean)` of one image `[d]`: what a gallery stores. The sum of several z is a set's `sum`."""
+def project(basis: ScoringBasis, x: ArrayLike) -> jax.Array:
+    """`z = V'(x - mean)` of one image `[d]`: what a gallery stores. A set is the sum of its z and a count."""
     checks.shapes(mean=(basis.mean, "d"), x=(x, "d"))
     checks.floating(x=x)
-    return (x - basis.mean) @ basis.vectors
+    return (jnp.asarray(x) - basis.mean) @ basis.vectors
 
 
 def set_llr(
-    basis: ScoringBasis, sum_a: jax.Array, count_a: jax.Array, sum_b: jax.Array, count_b: jax.Array
+    basis: ScoringBasis, sum_a: ArrayLike, count_a: jax.Array | float, sum_b: ArrayLike, count_b: jax.Array | float
 ) -> jax.Array:
     """Log-likelihood ratio of two sets of images, from the sums `[r]` of their projections and their sizes.
 
@@ -165,6 +166,7 @@ def set_llr(
     checks.floating(sum_a=sum_a, sum_b=sum_b)
     for name, count in (("count_a", count_a), ("count_b", count_b)):
         checks.between(name, count, 0.0, math.inf, closed_high=False)
+    sum_a, sum_b = jnp.asarray(sum_a), jnp.asarray(sum_b)
     whole = _evidence(basis.values, sum_a + sum_b, count_a + count_b)
     return whole - _evidence(basis.values, sum_a, count_a) - _evidence(basis.values, sum_b, count_b)
 
@@ -183,10 +185,11 @@ def _llr_matrix(basis: ScoringBasis, gallery: jax.Array, probes: jax.Array) -> j
     return score_projections(basis, z_gallery, z_probes)
 
 
-def score_projections(basis: ScoringBasis, gallery: jax.Array, probes: jax.Array) -> jax.Array:
-    """`llr_matrix` of rows that are projected already; the form that `core.pair_counts` counts."""
+def score_projections(basis: ScoringBasis, gallery: ArrayLike, probes: ArrayLike) -> jax.Array:
+    """`llr_matrix` `[g, q]` of projected rows `[g, r]` and `[q, r]`; `core.pair_counts` counts scores in this form."""
     checks.shapes(values=(basis.values, "r"), gallery=(gallery, "g r"), probes=(probes, "q r"))
     checks.floating(gallery=gallery, probes=probes)
+    gallery, probes = jnp.asarray(gallery), jnp.asarray(probes)
     values = basis.values
     own = -(values**2) / (2 * (1 + values) * (1 + 2 * values))
     cross = (gallery * (values / (1 + 2 * values))[None, :]) @ probes.T
@@ -199,11 +202,16 @@ def set_llr_matrix(
 ) -> jax.Array:
     """Scores `[g, q]` of sets with any sizes: sums of projections `[g, r]`, `[q, r]` and counts `[g]`, `[q]`.
 
-    One GEMM of width 2 r for each different size among the second sets, so put the more uniform side there. The counts
-    must be known: inside `jit`, close over them, or vmap `set_llr`.
+    One GEMM of width 2 r for each different size among the second sets, so let these be the sets with fewer different
+    sizes. The counts must be known: inside `jit`, close over them, or vmap `set_llr`.
     """
-    checks.shapes(sum_a=(sum_a, "g r"), count_a=(count_a, "g"), sum_b=(sum_b, "q r"), count_b=(count_b, "q"),
-                  values=(basis.values, "r"))  # fmt: skip
+    checks.shapes(
+        sum_a=(sum_a, "g r"),
+        count_a=(count_a, "g"),
+        sum_b=(sum_b, "q r"),
+        count_b=(count_b, "q"),
+        values=(basis.values, "r"),
+    )
     checks.floating(sum_a=sum_a, sum_b=sum_b)
     if not (checks.is_concrete(count_a) and checks.is_concrete(count_b)):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""From a source model to a target: the whole path of w at once, and the w that held-out people prefer."""
+"""From a source model to a target: fits for a path of prior weights w, and the w that held-out people prefer."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxface.core import checks
 from jaxface.core.fitinfo import FitInfo
@@ -13,7 +14,7 @@ from jaxface.core.pytree import member, num_members
 from jaxface.joint_bayes import em, objectives, posterior
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.posterior import EStep
-from jaxface.joint_bayes.stats import Stats, collect, recenter, rows_of
+from jaxface.joint_bayes.stats import Stats, collect, grouped, recenter
 
 __all__ = ["choose_weight", "fit_path", "leave_one_out"]
 
@@ -32,32 +33,34 @@ def fit_path(
     stats: Stats,
     init: JointBayes,
     prior: JointBayes,
-    weights: jax.Array,
+    prior_weights: ArrayLike,
     *,
     num_iters: int,
     tol: float = 0.0,
     e_step: EStep = posterior.full,
     floor: float = 1e-6,
 ) -> tuple[JointBayes, FitInfo]:
-    """One fit for each w of `weights` `[p]`, in one vmapped call; every field gains the leading axis p."""
-    checks.shapes(weights=(weights, "p"))
-    checks.floating(weights=weights)
-    checks.between("weights", weights, 0.0, 1.0)
+    """One fit for each w of `prior_weights` `[p]`, in one vmapped call; every field gains the leading axis p."""
+    checks.shapes(prior_weights=(prior_weights, "p"))
+    checks.floating(prior_weights=prior_weights)
+    checks.between("prior_weights", prior_weights, 0.0, 1.0)
     checks.positive("floor", floor)
-    stats, start, source = em.checked_problem(stats, init, prior, weights)
-    rows = rows_of(stats)
+    stats, start, source = em.checked_problem(stats, init, prior, prior_weights)
+    target = grouped(stats)
 
-    def at(weight: jax.Array) -> tuple[JointBayes, FitInfo]:
-        return em.fit_rows(rows, start, source, weight, num_iters=num_iters, tol=tol, e_step=e_step, floor=floor)
+    def fit_at(prior_weight: jax.Array) -> tuple[JointBayes, FitInfo]:
+        settings = {"num_iters": num_iters, "tol": tol, "e_step": e_step, "floor": floor}
+        return em.fit_grouped(target, start, source, prior_weight, **settings)
 
-    return jax.vmap(at)(jnp.asarray(weights, start.mean.dtype))
+    return jax.vmap(fit_at)(jnp.asarray(prior_weights, start.mean.dtype))
 
 
 def choose_weight(path: JointBayes, held_out: Any, *, criterion: Criterion = objectives.log_likelihood) -> Choice:
     """The member of a path with the largest criterion on held-out data; the first among equals.
 
-    The default is the log-likelihood of held-out people's `Stats`. Any `criterion(model, held_out)` serves, for example
-    minus Cllr of their pairs, which is nearer to the use but noisy with few people. A value that is not finite loses.
+    The default is the log-likelihood of the `Stats` of held-out people. Any `criterion(model, held_out)` will do, such
+    as minus Cllr of their pairs, which is closer to the application but noisy with few people. Members with a value
+    that is not finite are never chosen.
     """
     values = jnp.stack([criterion(member(path, index), held_out) for index in range(num_members(path))])
     if checks.is_concrete(values) and not bool(jnp.isfinite(values).any()):
@@ -68,25 +71,39 @@ def choose_weight(path: JointBayes, held_out: Any, *, criterion: Criterion = obj
 
 
 def leave_one_out(
-    x: jax.Array, ids: jax.Array, prior: JointBayes, weights: jax.Array, *, num_people: int, num_iters: int
+    x: ArrayLike,
+    ids: ArrayLike,
+    prior: JointBayes,
+    prior_weights: ArrayLike,
+    *,
+    num_people: int,
+    num_iters: int,
+    tol: float = 0.0,
+    e_step: EStep = posterior.full,
+    floor: float = 1e-6,
 ) -> tuple[jax.Array, FitInfo]:
-    """Held-out log-likelihood `[p]` along `weights`, each person left out once: for fewer people than can be split.
+    """Held-out log-likelihood `[p]` along `prior_weights`, each person left out once: if people are too few to split.
 
-    The report has the leading axes c and p, a fit for each person left out and each weight. Every fit starts at the
-    prior's covariances and is centred on its own training mean. People are left out one after the other: only one path
-    is in memory. Gradients are stopped.
+    x, ids          images `[n, d]` of the target and their dense people `[n]`, -1 for rows to leave out
+    prior           the source model; every fit starts at its covariances and its own training mean
+    prior_weights   `[p]`, each w in [0, 1]
+    num_people      people in ids, two at least
+    num_iters, tol, e_step, floor  of every fit, as in `fit_path`
+
+    The report has the leading axes c and p: a fit for each person left out and each weight. People are left out one
+    after the other, so that only one path is in memory. Gradients are stopped.
     """
     of_prior = {
         "prior_mean": (prior.mean, "d"),
         "prior_identity_cov": (prior.identity_cov, "d d"),
         "prior_noise_cov": (prior.noise_cov, "d d"),
     }
-    checks.samples(x=(x, "n d"), beside={"ids": (ids, "n"), "weights": (weights, "p")} | of_prior)
+    checks.samples(x=(x, "n d"), beside={"ids": (ids, "n"), "prior_weights": (prior_weights, "p")} | of_prior)
     checks.at_least("num_people", num_people, 2, "one person must remain")
     ids = checks.dense_labels("ids", ids, num_people, padding=True)
-    checks.between("weights", weights, 0.0, 1.0)
-    if checks.is_concrete(ids) and (present := len(np.unique(np.asarray(ids)[np.asarray(ids) >= 0]))) < 2:
-        raise ValueError(f"ids must name at least two people; got {present}. One must remain when another is left out.")
+    checks.between("prior_weights", prior_weights, 0.0, 1.0)
+    if checks.is_concrete(ids) and (found := len(np.unique(np.asarray(ids)[np.asarray(ids) >= 0]))) < 2:
+        raise ValueError(f"ids must name at least two people; got {found}. One must remain when another is left out.")
     x, ids, prior = jax.lax.stop_gradient((jnp.asarray(x), jnp.asarray(ids), prior))
     center = x.mean(axis=0)
 
@@ -94,7 +111,8 @@ def leave_one_out(
         train = recenter(collect(x, jnp.where(ids == person, -1, ids), num_people=num_people, shift=center))
         test = collect(x, jnp.where(ids == person, ids, -1), num_people=num_people, shift=train.shift)
         start = JointBayes(mean=train.shift, identity_cov=prior.identity_cov, noise_cov=prior.noise_cov)
-        path, info = fit_path(train, start, prior, weights, num_iters=num_iters)
+        settings = {"num_iters": num_iters, "tol": tol, "e_step": e_step, "floor": floor}
+        path, info = fit_path(train, start, prior, prior_weights, **settings)
         return jax.vmap(objectives.log_likelihood, in_axes=(0, None))(path, test), info
 
     values, info = jax.lax.map(without, jnp.arange(num_people, dtype=ids.dtype))

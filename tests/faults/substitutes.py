@@ -171,7 +171,7 @@ def few(door: Door, args: Args, rng: np.random.Generator, jit: bool) -> Change:
 
 def weights(door: Door, args: Args, rng: np.random.Generator, jit: bool) -> Change:
     """Counts and weights that cannot be: negative, all zero, fractions of a person."""
-    names = ("weight", "count", "prior", "sizes", "strength")
+    names = ("weight", "count", "prior", "sizes")
     places = [
         leaf for leaf in leaves(args, "fiub")
         if leaf.is_top and any(name in door.parameter(leaf.position) for name in names)

@@ -20,7 +20,7 @@ from jaxface.joint_bayes.scores import (
     set_llr_matrix,
     truncation_bounds,
 )
-from jaxface.joint_bayes.stats import Rows, Stats
+from jaxface.joint_bayes.stats import GroupedStats, Stats
 from tests.joint_bayes.draws import spd
 from tests.transformations import Case
 
@@ -59,7 +59,7 @@ def sums(rng):
 
 
 def rows(rng):
-    return Rows(rng.normal(size=(5, D)), np.ones(5), COUNTS, COUNTS, np.sign(COUNTS), spd(rng), np.zeros(D))
+    return GroupedStats(rng.normal(size=(5, D)), np.ones(5), COUNTS, COUNTS, np.sign(COUNTS), spd(rng), np.zeros(D))
 
 
 def path(rng):
@@ -67,7 +67,7 @@ def path(rng):
 
 
 def moments(rng):
-    return Moments(spd(rng), spd(rng), np.float64(4), np.float64(8))
+    return Moments(rng.normal(size=D), spd(rng), spd(rng), np.float64(4), np.float64(8))
 
 
 def basis(rng):
@@ -79,7 +79,7 @@ def hidden(rng):
     return rng.normal(size=(4, D)), rng.normal(size=(8, D)), spd(rng) + np.eye(D), spd(rng) + np.eye(D)
 
 
-PAPER = {"prior": PRIOR, "strength": 0.5}
+PAPER = {"prior": PRIOR, "prior_weight": 0.3}
 SIZES = np.array([2.0, 1.0, 3.0, 2.0])
 HALF = np.float64(0.5)
 
@@ -94,11 +94,12 @@ CASES = [
     ),
     Case(stats.collect, lambda r: (images(r), IDS), {"num_people": 5, "shift": np.ones(D, np.float32)}),
     Case(stats.merge, lambda r: (sums(r), sums(r))),
+    Case(stats.pool, lambda r: (sums(r), sums(r))),
     Case(stats.recenter, lambda r: (sums(r),), variant="mean"),
     Case(stats.recenter, lambda r: (sums(r), r.normal(size=D)), grad=(1,)),
     Case(stats.within_scatter, lambda r: (sums(r),)),
     Case(stats.by_person, lambda r: (sums(r),)),
-    Case(stats.about, lambda r: (rows(r), r.normal(size=D)), grad=(0, 1)),
+    Case(stats.rows_about, lambda r: (rows(r), r.normal(size=D)), grad=(0, 1)),
     Case(posterior.full, lambda r: (a_model(r), rows(r)), factor=10),
     Case(posterior.approximate, lambda r: (a_model(r), rows(r)), factor=10),
     Case(posterior.identity, lambda r: (a_model(r), r.normal(size=D), np.float64(2)), grad=(1,), factor=10),
@@ -123,10 +124,10 @@ CASES = [
         {"e_step": posterior.full, "floor": 1e-6},
         factor=10,
     ),
-    Case(em.fit, lambda r: (sums(r), a_model(r)), {"prior": PRIOR, "weight": 0.3, "num_iters": 2}, factor=100),
+    Case(em.fit, lambda r: (sums(r), a_model(r)), {"prior": PRIOR, "prior_weight": 0.3, "num_iters": 2}, factor=100),
     Case(em.fit, lambda r: (sums(r), a_model(r)), {"num_iters": 2}, factor=100, variant="without a prior"),
     Case(
-        em.fit_rows,
+        em.fit_grouped,
         lambda r: (rows(r), a_model(r), a_model(r), HALF),
         {"num_iters": 3, "tol": 1e-3, "e_step": posterior.approximate, "floor": 1e-6},
         factor=100,
@@ -157,7 +158,7 @@ CASES = [
 EXEMPT = [
     stats.group_by_count,  # on the host in float64: how many rows depends on the counts
     stats.numbers_of_images,  # the counts again, or raises; NaN inside a transformation
-    stats.rows_of,  # `group_by_count` or `by_person`, as the counts are known or not
+    stats.grouped,  # `group_by_count` or `by_person`, as the counts are known or not
     em.checked_problem,  # the arguments again, or raises
     choose_rank,  # a Python integer
     set_llr_matrix,  # one program for each size that occurs: the sizes are looked at on the host

@@ -7,7 +7,7 @@ import pytest
 
 from jaxface.core.fitinfo import FitError, Status, all_finite, raise_if_failed
 from jaxface.joint_bayes import JointBayes, em, fit, log_likelihood, posterior
-from jaxface.joint_bayes.stats import Rows
+from jaxface.joint_bayes.stats import GroupedStats
 from tests.joint_bayes import draws
 from tests.reference import joint_bayes_reference as reference
 from tests.tolerances import assert_close
@@ -53,7 +53,7 @@ def test_below_a_threshold_even_the_truth_collapses(m):
     threshold = (3 * m**2 - 4) / m**3
     tau = threshold * jnp.array([0.3, 0.9, 0.99, 1.01, 1.1, 4.0])
     n, zero = 1000.0, jnp.zeros(6)
-    rows = Rows(
+    rows = GroupedStats(
         rows=jnp.diag(jnp.sqrt(n * (tau + 1 / m))),
         row_unit=zero,
         row_count=jnp.full(6, float(m)),
@@ -64,7 +64,7 @@ def test_below_a_threshold_even_the_truth_collapses(m):
     )
 
     def kept(scale):
-        fitted, _ = em.fit_rows(
+        fitted, _ = em.fit_grouped(
             rows, diagonal(scale * tau), None, 0.0, num_iters=2000, tol=0.0, e_step=posterior.approximate, floor=1e-6
         )
         return np.diag(fitted.identity_cov) / tau
@@ -140,14 +140,14 @@ def test_one_image_a_person_identifies_the_sum_only(rng):
     groups = draws.people(rng, model, (1,) * 13)
     stats = draws.stats(groups, np.asarray(model.mean))
     first = draws.start(stats)
-    _, info = fit(stats, first, prior=prior, weight=0.0, num_iters=draws.NUM_ITERS)
+    _, info = fit(stats, first, prior=prior, prior_weight=0.0, num_iters=draws.NUM_ITERS)
     assert int(info.status) == Status.UNIDENTIFIED
     with pytest.raises(FitError, match="nobody has two images"):
         raise_if_failed(info)
     swapped = JointBayes(mean=model.mean, identity_cov=model.noise_cov, noise_cov=model.identity_cov)
     assert_close(log_likelihood(swapped, stats), log_likelihood(model, stats), factor=10)
 
-    with_prior, info = fit(stats, first, prior=prior, weight=0.5, num_iters=draws.NUM_ITERS)
+    with_prior, info = fit(stats, first, prior=prior, prior_weight=0.5, num_iters=draws.NUM_ITERS)
     assert int(info.status) == Status.OK
     assert np.diff(info.objective).min() > -1e-9
     assert all_finite(with_prior)
@@ -157,7 +157,7 @@ def test_one_image_a_person_identifies_the_sum_only(rng):
 def test_one_image_a_person_among_others_is_welcome(rng):
     model = draws.joint_bayes(rng)
     stats = draws.stats(draws.people(rng, model), np.zeros(3))
-    assert int(fit(stats, model, prior=model, weight=0.0, num_iters=draws.NUM_ITERS)[1].status) == Status.OK
+    assert int(fit(stats, model, prior=model, prior_weight=0.0, num_iters=draws.NUM_ITERS)[1].status) == Status.OK
 
 
 def test_a_source_must_have_positive_definite_noise(rng):
@@ -166,10 +166,13 @@ def test_a_source_must_have_positive_definite_noise(rng):
     for cov in [jnp.diag(jnp.asarray([1.0, 2, 0]))] + [jnp.asarray(draws.spd(rng, rank=2)) for _ in range(5)]:
         singular = JointBayes(mean=model.mean, identity_cov=model.identity_cov, noise_cov=cov)
         for weight in (0.5, 1.0):
-            fitted, info = fit(stats, model, prior=singular, weight=weight, num_iters=draws.NUM_ITERS)
+            fitted, info = fit(stats, model, prior=singular, prior_weight=weight, num_iters=draws.NUM_ITERS)
             assert int(info.status) == Status.NOT_PSD
             assert all_finite(fitted)
-        assert int(fit(stats, singular, prior=model, weight=0.5, num_iters=draws.NUM_ITERS)[1].status) == Status.NOT_PSD
+        assert (
+            int(fit(stats, singular, prior=model, prior_weight=0.5, num_iters=draws.NUM_ITERS)[1].status)
+            == Status.NOT_PSD
+        )
 
 
 def test_a_member_of_a_batch_fails_alone(rng):
@@ -199,7 +202,7 @@ def test_a_start_that_lacks_directions_of_the_source(identity, rng):
     start, source = diagonal(identity), draws.joint_bayes(rng)
     stats = draws.stats(draws.people(rng, source), np.zeros(3))
     for weight in (0.5, 1.0):
-        found, info = fit(stats, start, prior=source, weight=weight, num_iters=6)
+        found, info = fit(stats, start, prior=source, prior_weight=weight, num_iters=6)
         assert int(info.status) == Status.OK
         assert (np.diff(info.objective) > -1e-9 * np.abs(info.objective).max()).all()
         assert np.linalg.eigvalsh(found.identity_cov).min() > 1e-3
@@ -211,7 +214,7 @@ def test_nan_is_not_taken_for_a_lack_of_rank(weight, rng):
     source = draws.joint_bayes(rng)
     stats = draws.stats(draws.people(rng, source), np.zeros(3))
     bad = JointBayes(**(vars(source) | {"mean": source.mean.at[0].set(jnp.nan)}))
-    _, info = fit(stats, bad, prior=source, weight=weight, num_iters=2)
+    _, info = fit(stats, bad, prior=source, prior_weight=weight, num_iters=2)
     assert int(info.status) == Status.NON_FINITE
     _, info = fit(jax.tree.map(lambda leaf: leaf * jnp.nan if leaf.ndim == 2 else leaf, stats), source, num_iters=2)
     assert int(info.status) == Status.NON_FINITE

@@ -19,12 +19,12 @@ from jaxface.joint_bayes import (
     penalized_objective,
     posterior,
 )
-from jaxface.joint_bayes.stats import Rows, rows_of
+from jaxface.joint_bayes.stats import GroupedStats, grouped
 from tests.joint_bayes import draws
 from tests.reference import joint_bayes_reference as reference
 from tests.tolerances import assert_close
 
-STRENGTHS = [0.0, 0.5, 2.0]
+RATIOS = [0.0, 0.5, 2.0]
 update = jax.jit(partial(em.update, floor=1e-6), static_argnames="e_step")
 
 
@@ -38,7 +38,7 @@ def start(rng, **shape):
 
 def trajectory(stats, model, prior, weight, *, e_step, num_iters):
     """The models before every step, and the objectives that the steps report."""
-    models, values, rows = [model], [], rows_of(stats)
+    models, values, rows = [model], [], grouped(stats)
     for _ in range(num_iters):
         model, value, jitter = update(model, rows, prior, weight, e_step=e_step)
         assert float(jitter) == 0
@@ -51,21 +51,21 @@ def trajectory(stats, model, prior, weight, *, e_step, num_iters):
 @pytest.mark.parametrize("e_step", E_STEPS)
 def test_one_step_is_the_dense_m_step(e_step, weight, rng):
     model, prior, groups, stats = start(rng)
-    found, _, _ = update(model, rows_of(stats), prior, weight, e_step=E_STEPS[e_step])
+    found, _, _ = update(model, grouped(stats), prior, weight, e_step=E_STEPS[e_step])
     expected = reference.m_step(model, groups, prior, weight, with_covariance=e_step == "full")
     assert_close((found.identity_cov, found.noise_cov), expected, factor=10)
     np.testing.assert_array_equal(found.mean, model.mean)
 
 
-@pytest.mark.parametrize("strength", STRENGTHS)
-def test_full_em_ascends_the_penalised_objective_that_it_reports(strength, rng):
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_full_em_ascends_the_penalised_objective_that_it_reports(ratio, rng):
     model, prior, _, stats = start(rng)
-    weight = strength / (1 + strength)
+    weight = ratio / (1 + ratio)
     models, values = trajectory(stats, model, prior, weight, e_step=posterior.full, num_iters=draws.NUM_ITERS)
     assert np.diff(values).min() > -1e-9
     at_each = [penalized_objective(m, stats, prior, weight) for m in models]
     assert_close(values, np.stack(at_each), factor=10)
-    fitted, info = fit(stats, model, prior=prior, weight=weight, num_iters=draws.NUM_ITERS)
+    fitted, info = fit(stats, model, prior=prior, prior_weight=weight, num_iters=draws.NUM_ITERS)
     assert_close(info.objective, values)
     assert all(np.linalg.eigvalsh(cov)[0] > 0 for cov in (fitted.identity_cov, fitted.noise_cov))
 
@@ -73,8 +73,8 @@ def test_full_em_ascends_the_penalised_objective_that_it_reports(strength, rng):
 def test_full_em_ascends_with_a_rank_deficient_source(rng):
     """The trace is finite and monotone although both log-determinants of T_mu and S_mu are infinite."""
     _, prior, _, stats = start(rng, rank=2)
-    for strength in STRENGTHS:
-        _, info = fit(stats, prior, prior=prior, weight=strength / (1 + strength), num_iters=draws.NUM_ITERS)
+    for ratio in RATIOS:
+        _, info = fit(stats, prior, prior=prior, prior_weight=ratio / (1 + ratio), num_iters=draws.NUM_ITERS)
         assert np.diff(info.objective).min() > -1e-7 * np.abs(info.objective).max()
 
 
@@ -84,12 +84,12 @@ def test_with_a_prior_the_plain_likelihood_is_not_what_rises(rng):
     assert np.diff([float(log_likelihood(m, stats)) for m in models]).min() < -0.1
 
 
-@pytest.mark.parametrize("strength", STRENGTHS[1:])
-def test_approximate_em_is_coordinate_descent_on_eq6_and_eq11(strength, rng):
+@pytest.mark.parametrize("ratio", RATIOS[1:])
+def test_approximate_em_is_coordinate_descent_on_eq6_and_eq11(ratio, rng):
     model, prior, groups, stats = start(rng)
-    weight = strength / (1 + strength)
+    weight = ratio / (1 + ratio)
     models, _ = trajectory(stats, model, prior, weight, e_step=posterior.approximate, num_iters=12)
-    chosen = {"prior": prior, "strength": strength}
+    chosen = {"prior": prior, "prior_weight": ratio / (1 + ratio)}
     hidden = [reference.hidden_means(m, groups) for m in models]
     rescaled = [(m.identity_cov / (1 - weight), m.noise_cov / (1 - weight)) for m in models]
     # E-step then M-step: (H_t, T_t), (H_t, T_t+1), (H_t+1, T_t+1), ...
@@ -109,26 +109,31 @@ def test_at_t_itself_eq6_can_rise(rng):
     model, prior, groups, stats = start(rng)
     models, _ = trajectory(stats, model, prior, 2 / 3, e_step=posterior.approximate, num_iters=6)
     values = [
-        objectives.eq6(*reference.hidden_means(m, groups), m.identity_cov, m.noise_cov, prior=prior, strength=2.0)
+        objectives.eq6(*reference.hidden_means(m, groups), m.identity_cov, m.noise_cov, prior=prior, prior_weight=2 / 3)
         for m in models
     ]
     assert np.diff(values).max() > 1
 
 
-def eq19_along(models, groups, prior, strength):
+def eq19_along(models, groups, prior, ratio):
     sizes = jnp.asarray([len(images) for images in groups], float)
     return [
         float(
             objectives.eq19(
-                *reference.hidden_means(m, groups), m.identity_cov, m.noise_cov, sizes, prior=prior, strength=strength
+                *reference.hidden_means(m, groups),
+                m.identity_cov,
+                m.noise_cov,
+                sizes,
+                prior=prior,
+                prior_weight=ratio / (1 + ratio),
             )
         )
         for m in models
     ]
 
 
-@pytest.mark.parametrize("strength", STRENGTHS)
-def test_eq19_belongs_to_the_m_step_without_weights(strength, rng):
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_eq19_belongs_to_the_m_step_without_weights(ratio, rng):
     """With `T = C + lambda S` (19) falls; with the M-step (5) a term is missing, and at lambda = 2 it rises."""
     model, prior, groups, stats = start(rng)
     models, current = [], model
@@ -137,17 +142,17 @@ def test_eq19_belongs_to_the_m_step_without_weights(strength, rng):
         identity, noise = reference.m_step(current, groups, None, 0, with_covariance=True)
         current = JointBayes(
             mean=model.mean,
-            identity_cov=identity + strength * prior.identity_cov,
-            noise_cov=noise + strength * prior.noise_cov,
+            identity_cov=identity + ratio * prior.identity_cov,
+            noise_cov=noise + ratio * prior.noise_cov,
         )
-    assert np.diff(eq19_along(models, groups, prior, strength)).max() < 1e-9
+    assert np.diff(eq19_along(models, groups, prior, ratio)).max() < 1e-9
 
-    models, _ = trajectory(stats, model, prior, strength / (1 + strength), e_step=posterior.full, num_iters=12)
-    printed = np.diff(eq19_along(models, groups, prior, strength)).max()
-    assert strength == 0.5 or (printed < 1e-9 if strength == 0 else printed > 1)
+    models, _ = trajectory(stats, model, prior, ratio / (1 + ratio), e_step=posterior.full, num_iters=12)
+    printed = np.diff(eq19_along(models, groups, prior, ratio)).max()
+    assert ratio == 0.5 or (printed < 1e-9 if ratio == 0 else printed > 1)
     corrected = [
-        value + strength * (13 * reference.log_det(m.identity_cov) + 25 * reference.log_det(m.noise_cov))
-        for m, value in zip(models, eq19_along(models, groups, prior, strength), strict=True)
+        value + ratio * (13 * reference.log_det(m.identity_cov) + 25 * reference.log_det(m.noise_cov))
+        for m, value in zip(models, eq19_along(models, groups, prior, ratio), strict=True)
     ]
     assert np.diff(corrected).max() < 1e-9
 
@@ -184,7 +189,7 @@ def test_weight_one_returns_the_source_to_the_last_bit(dtype, rng):
     prior = JointBayes(mean=prior.mean, identity_cov=prior.identity_cov, noise_cov=jnp.diag(jnp.array([1, 2, 1e-8])))
     model, prior = jax.tree.map(lambda a: a.astype(dtype), (model, prior))
     stats = draws.stats([images.astype(dtype) for images in groups], np.zeros(3))
-    fitted, info = fit(stats, model, prior=prior, weight=1.0, num_iters=draws.NUM_ITERS)
+    fitted, info = fit(stats, model, prior=prior, prior_weight=1.0, num_iters=draws.NUM_ITERS)
     np.testing.assert_array_equal(fitted.identity_cov, prior.identity_cov)
     np.testing.assert_array_equal(fitted.noise_cov, prior.noise_cov)
     np.testing.assert_array_equal(fitted.mean, model.mean)
@@ -199,7 +204,7 @@ def test_a_known_pivot_of_the_scatter_within_changes_nothing(weight, pivot):
     """The noise is `(1 - w) S_w / k` on the last axis: below the floor in the first of each pair, S_w itself is not."""
     zero, one = jnp.zeros(3), jnp.ones(1)
     within = jnp.diag(jnp.asarray([1.0, 1.0, pivot]))
-    rows = Rows(jnp.zeros((1, 3)), zero[:1], 10 * one, 10 * one, 10 * one, within, zero)
+    rows = GroupedStats(jnp.zeros((1, 3)), zero[:1], 10 * one, 10 * one, 10 * one, within, zero)
     model = JointBayes(mean=zero, identity_cov=jnp.eye(3), noise_cov=jnp.eye(3))
     singular = jnp.diag(jnp.asarray([1.0, 1.0, 0.0]))
     prior = JointBayes(mean=zero, identity_cov=jnp.eye(3), noise_cov=singular)
@@ -215,7 +220,7 @@ def test_a_path_equals_single_fits(rng):
     weights = np.array([0.0, 0.3, 1.0])
     path, info = fit_path(stats, model, prior, weights, num_iters=draws.NUM_ITERS)
     for place, weight in enumerate(weights):
-        alone, alone_info = fit(stats, model, prior=prior, weight=weight, num_iters=draws.NUM_ITERS)
+        alone, alone_info = fit(stats, model, prior=prior, prior_weight=weight, num_iters=draws.NUM_ITERS)
         assert_close(jax.tree.map(lambda leaf, at=place: leaf[at], (path, info)), (alone, alone_info), factor=10)
 
 
@@ -225,7 +230,7 @@ def test_vmap_over_weights_and_over_statistics(rng):
     second = draws.stats(draws.people(rng, model), np.zeros(3))
 
     def at(stats, weight):
-        return fit(stats, model, prior=prior, weight=weight, num_iters=draws.NUM_ITERS)[0]
+        return fit(stats, model, prior=prior, prior_weight=weight, num_iters=draws.NUM_ITERS)[0]
 
     both = jax.tree.map(lambda *leaves: jnp.stack(leaves), first, second)
     fitted = jax.vmap(jax.vmap(at, in_axes=(None, 0)), in_axes=(0, None))(both, jnp.asarray([0.1, 0.6]))
@@ -243,7 +248,7 @@ def test_vmap_over_images_of_the_same_people(rng):
 
     def fitted(x):
         stats = draws.collected(x, ids, np.zeros(3), num_people=len(groups))
-        return fit(stats, model, prior=prior, weight=0.3, num_iters=3)[0], log_likelihood(model, stats)
+        return fit(stats, model, prior=prior, prior_weight=0.3, num_iters=3)[0], log_likelihood(model, stats)
 
     found = jax.vmap(fitted)(batch)
     for place, x in enumerate(batch):
@@ -257,7 +262,7 @@ def test_vmap_over_images_of_the_same_people(rng):
 def test_statistics_and_models_of_two_dtypes_meet_in_the_wider_one(rng):
     model, prior, groups, stats = start(rng)
     narrow = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), (model, prior, stats))
-    settings = {"weight": 0.3, "num_iters": 2}
+    settings = {"prior_weight": 0.3, "num_iters": 2}
     expected, _ = fit(stats, model, prior=prior, **settings)
     for given in ((narrow[2], model, prior), (stats, narrow[0], prior), (stats, model, narrow[1])):
         found, info = fit(given[0], given[1], prior=given[2], **settings)
@@ -284,11 +289,11 @@ def test_tolerance_stops_where_the_objective_settles(rng):
 def test_refit_does_not_recompile(rng, caplog):
     model, prior, _, stats = start(rng)
     arguments = {"prior": prior, "num_iters": draws.NUM_ITERS}
-    fit(stats, model, weight=0.2, **arguments)
+    fit(stats, model, prior_weight=0.2, **arguments)
     fit_path(stats, model, prior, np.array([0.1, 0.2, 0.3]), num_iters=draws.NUM_ITERS)
-    before = em.fit_rows._cache_size()
+    before = em.fit_grouped._cache_size()
     with jax.log_compiles():
-        fit(stats, prior, weight=0.7, **arguments)
+        fit(stats, prior, prior_weight=0.7, **arguments)
         fit_path(stats, prior, prior, np.array([0.3, 0.9, 1.0]), num_iters=draws.NUM_ITERS)
-    assert em.fit_rows._cache_size() == before
+    assert em.fit_grouped._cache_size() == before
     assert not [record for record in caplog.records if "Compiling" in record.getMessage()]

@@ -22,6 +22,7 @@ from jaxface.joint_bayes import (
     llr_matrix,
     merge,
     penalized_objective,
+    pool,
     recenter,
     sample,
     set_llr,
@@ -71,6 +72,10 @@ CASES = {
         lambda: merge(stats(), recenter(stats(), np.ones(2))),
         "a and b must be collected about the same shift; recenter one of them",
     ),
+    "pooled sets of other dimensions": (
+        lambda: pool(stats(), stats(d=3)),
+        r"b must have shape \[n, d\] with d = 2; got shape \(3, 3\)",
+    ),
     "blocks of different people": (lambda: merge(stats(), stats(people=4)), r"b must have shape \[c, d\] with c = 3"),
     "no images": (
         lambda: group_by_count(Stats(jnp.zeros(3), jnp.zeros((3, 2)), jnp.zeros((2, 2)), jnp.zeros(2))),
@@ -81,7 +86,7 @@ CASES = {
         r"init_mean must have shape \[d\] with d = 2; got shape \(3,\)",
     ),
     "a source of another dimension": (
-        lambda: fit(stats(), model(), prior=model(3), weight=0.5, num_iters=1),
+        lambda: fit(stats(), model(), prior=model(3), prior_weight=0.5, num_iters=1),
         r"prior_mean must have shape \[d\] with d = 2; got shape \(3,\)",
     ),
     "one person": (
@@ -93,23 +98,23 @@ CASES = {
         "stats must hold images of at least two people; got 0",
     ),
     "w above one": (
-        lambda: fit(stats(), model(), prior=model(), weight=1.5, num_iters=1),
-        r"weight must lie in \[0, 1\]; got 1.5",
+        lambda: fit(stats(), model(), prior=model(), prior_weight=1.5, num_iters=1),
+        r"prior_weight must lie in \[0, 1\]; got 1.5",
     ),
     "a weight without a prior": (
-        lambda: fit(stats(), model(), weight=0.5, num_iters=1),
-        "weight must be 0 without a prior; got 0.5. Give the source model as prior",
+        lambda: fit(stats(), model(), prior_weight=0.5, num_iters=1),
+        "prior_weight must be 0 without a prior; got 0.5. Give the source model as prior",
     ),
     "no floor": (lambda: fit(stats(), model(), num_iters=1, floor=0.0), r"floor must lie in \(0, inf\); got 0.0"),
     "no iterations": (lambda: fit(stats(), model(), num_iters=0), "num_iters must be at least 1; got 0"),
     "no ridge": (lambda: init(stats(), ridge=0.0), r"ridge must lie in \(0, inf\); got 0.0"),
     "a path outside the interval": (
         lambda: fit_path(stats(), model(), model(), np.array([0.0, -1.0, 2.0]), num_iters=1),
-        r"weights must lie in \[0, 1\]; got 2 values outside, the first -1.0",
+        r"prior_weights must lie in \[0, 1\]; got 2 values outside, the first -1.0",
     ),
     "one weight for a path": (
         lambda: fit_path(stats(), model(), model(), np.asarray(0.5), num_iters=1),
-        r"weights must have shape \[p\]; got shape \(\)",
+        r"prior_weights must have shape \[p\]; got shape \(\)",
     ),
     "nobody left": (
         lambda: leave_one_out(X, 0 * IDS, model(), np.array([0.5]), num_people=1, num_iters=1),
@@ -125,8 +130,8 @@ CASES = {
     ),
     "free parameters without a direction": (lambda: free(model(), rank=0), "rank must be at least 1; got 0"),
     "a tolerance of zero": (
-        lambda: choose_rank(model(), tolerance=0.0),
-        r"tolerance must lie in \(0, inf\); got 0.0",
+        lambda: choose_rank(model(), tol=0.0),
+        r"tol must lie in \(0, inf\); got 0.0",
     ),
     "probes of another dimension": (
         lambda: llr_matrix(diagonalize(model()), X, np.zeros((4, 3))),
@@ -137,8 +142,8 @@ CASES = {
         r"sum_b must have shape \[q, r\] with r = 2; got shape \(4, 3\)",
     ),
     "several weights": (
-        lambda: fit(stats(), model(), prior=model(), weight=jnp.array([0.1, 0.5]), num_iters=1),
-        r"weight must be one number; got shape \(2,\). transfer.fit_path takes several",
+        lambda: fit(stats(), model(), prior=model(), prior_weight=jnp.array([0.1, 0.5]), num_iters=1),
+        r"prior_weight must be one number; got shape \(2,\). transfer.fit_path takes several",
     ),
     "a negative floor of a path": (
         lambda: fit_path(stats(), model(), model(), np.array([0.5]), num_iters=1, floor=-1.0),
@@ -146,7 +151,7 @@ CASES = {
     ),
     "a weight beyond one": (
         lambda: penalized_objective(model(), stats(), model(), 7.0),
-        r"weight must lie in \[0, 1\]; got 7.0",
+        r"prior_weight must lie in \[0, 1\]; got 7.0",
     ),
     "people beyond the number of identities": (
         lambda: leave_one_out(X, IDS + 1, model(), np.array([0.5]), num_people=2, num_iters=1),
@@ -190,6 +195,6 @@ def test_message(what):
 @pytest.mark.parametrize("role", ["init", "prior"])
 def test_covariances_of_another_dimension(role, field):
     wrong = JointBayes(**(vars(model()) | {field: jnp.eye(3)}))
-    given = {"prior": wrong, "weight": 0.5} if role == "prior" else {}
+    given = {"prior": wrong, "prior_weight": 0.5} if role == "prior" else {}
     with pytest.raises(ValueError, match=rf"{role}_{field} must have shape \[d, d\] with d = 2; got shape \(3, 3\)"):
         fit(stats(), wrong if role == "init" else model(), num_iters=1, **given)

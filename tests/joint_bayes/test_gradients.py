@@ -121,7 +121,7 @@ def test_em_ends_where_the_gradient_of_its_objective_vanishes(rng):
     """Two routes to one optimum: the E- and M-steps, and the derivative of the Cholesky form in free parameters."""
     model, prior = draws.joint_bayes(rng), draws.joint_bayes(rng)
     stats = draws.stats(draws.people(rng, model), np.zeros(3))
-    fitted, _ = fit(stats, model, prior=prior, weight=0.3, num_iters=300)
+    fitted, _ = fit(stats, model, prior=prior, prior_weight=0.3, num_iters=300)
     slope = jax.jit(jax.grad(lambda p: penalized_objective(constrained(p), stats, prior, 0.3)))
     before, after = slope(free(model)), slope(free(fitted))
     assert np.abs(before.identity_root).max() > 1
@@ -139,7 +139,7 @@ def test_what_comes_from_eigenvectors_has_no_gradient(rng):
         return sum(leaf.sum() for leaf in jax.tree.leaves(tree) if leaf.dtype == jnp.float64)
 
     def fitted(stats, model, prior, weight):
-        return total(fit(stats, model, prior=prior, weight=weight, num_iters=2))
+        return total(fit(stats, model, prior=prior, prior_weight=weight, num_iters=2))
 
     gradients = [
         jax.grad(fitted, argnums=(0, 1, 2, 3))(stats, model, prior, 0.3),

@@ -96,7 +96,7 @@ def test_under_jit_such_counts_give_nan_and_a_failing_status(value, images, mode
 
     @jax.jit
     def both(stats):
-        return fit(stats, model, prior=model, weight=0.5, num_iters=1), log_likelihood(model, stats), init(stats)
+        return fit(stats, model, prior=model, prior_weight=0.5, num_iters=1), log_likelihood(model, stats), init(stats)
 
     (_, info), likelihood, first = both(stats)
     assert int(info.status) == Status.NON_FINITE
@@ -109,7 +109,7 @@ def test_the_steps_ask_for_numbers_of_images_too(images, model):
     moments, _ = posterior.full(model, rows)
     halves = rows._replace(count=rows.count / 2, row_count=rows.row_count / 2)
     for e_step in (posterior.full, posterior.approximate):
-        with pytest.raises(ValueError, match="the count of rows must hold numbers of images"):
+        with pytest.raises(ValueError, match="the count of stats must hold numbers of images"):
             e_step(model, halves)
         moments_of_halves, value = jax.jit(e_step)(model, halves)
         assert np.isnan(value)
@@ -156,7 +156,7 @@ def test_no_rank_is_chosen_for_a_model_with_nan_or_indefinite_noise(model):
     for noise in (jnp.full((2, 2), jnp.nan), -jnp.eye(2)):
         broken = JointBayes(mean=model.mean, identity_cov=model.identity_cov, noise_cov=noise)
         with pytest.raises(ValueError, match="model must be a valid one; its truncation bounds are NaN"):
-            choose_rank(broken, tolerance=0.1)
+            choose_rank(broken, tol=0.1)
 
 
 @pytest.mark.parametrize("power", [-100, -66, -60, -57, -40, 40, 57, 62, 100])
@@ -171,7 +171,7 @@ def test_in_any_unit_a_fit_is_right_or_says_that_it_is_not(power):
         prior = JointBayes(mean=jnp.zeros(4, jnp.float32), **{k: jnp.asarray(v, jnp.float32) for k, v in covs.items()})
         images = scale * x
         stats = collect(images, ids, num_people=6, shift=images.mean(axis=0))
-        model, info = fit(stats, prior, prior=prior, weight=0.3, num_iters=4)
+        model, info = fit(stats, prior, prior=prior, prior_weight=0.3, num_iters=4)
         _, left_out = leave_one_out(images, ids, prior, np.array([0.3]), num_people=6, num_iters=4)
         return llr_matrix(diagonalize(model), images, images), int(info.status), left_out.status
 
@@ -197,7 +197,7 @@ def test_the_objective_of_a_source_that_lacks_directions_has_no_unit(power, rng)
         noise = jnp.asarray(scale**2 * np.eye(3), jnp.float32)
         prior = JointBayes(mean=jnp.zeros(3, jnp.float32), identity_cov=cov, noise_cov=noise)
         stats = collect(scale * x, ids, num_people=6, shift=np.zeros(3, np.float32))
-        return fit(stats, prior, prior=prior, weight=0.5, num_iters=3)[1].objective
+        return fit(stats, prior, prior=prior, prior_weight=0.5, num_iters=3)[1].objective
 
     # (1 - w) log p changes by -k d log(scale), the divergence of two covariances by nothing.
     np.testing.assert_allclose(objective(scale) + 0.5 * 24 * 3 * np.log(scale), objective(1.0), rtol=1e-4)

@@ -74,7 +74,7 @@ def test_directions_that_neither_identity_covariance_has_contribute_nothing(rng)
     np.testing.assert_allclose(objectives.divergence(*models, rows), 2 * reference.divergence(s, t), rtol=1e-5)
 
 
-def paper(rng, strength):
+def paper(rng, ratio):
     """M, E, Psi, Gamma, the sizes and a prior, all unrelated, for equations that are functions of any values."""
     groups = draws.people(rng, draws.joint_bayes(rng))
     identities, deviations = rng.normal(size=(13, 3)), rng.normal(size=(25, 3))
@@ -83,47 +83,52 @@ def paper(rng, strength):
     return identities, deviations, draws.spd(rng), draws.spd(rng), sizes, prior
 
 
-@pytest.mark.parametrize("strength", [0.0, 0.5, 2.0])
-def test_equations_of_the_paper(strength, rng):
-    m, e, psi, gamma, sizes, prior = paper(rng, strength)
-    chosen = {"prior": prior, "strength": strength}
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 2.0])
+def test_equations_of_the_paper(ratio, rng):
+    m, e, psi, gamma, sizes, prior = paper(rng, ratio)
+    chosen = {"prior": prior, "prior_weight": ratio / (1 + ratio)}
     found = objectives.eq6(m, e, psi, gamma, **chosen)
-    assert_close(found, np.asarray(reference.eq6(m, e, psi, gamma, prior, strength)))
+    assert_close(found, np.asarray(reference.eq6(m, e, psi, gamma, prior, ratio)))
     found = objectives.eq11(m, e, **chosen)
-    assert_close(found, np.asarray(reference.eq11(m, e, prior, strength)))
+    assert_close(found, np.asarray(reference.eq11(m, e, prior, ratio)))
     found = objectives.eq19(m, e, psi, gamma, jnp.asarray(sizes, psi.dtype), **chosen)
-    assert_close(found, np.asarray(reference.eq19(m, e, psi, gamma, sizes, prior, strength)))
+    assert_close(found, np.asarray(reference.eq19(m, e, psi, gamma, sizes, prior, ratio)))
 
 
-@pytest.mark.parametrize("strength", [0.0, 2.0])
-def test_eq11_is_eq6_at_its_best_less_a_constant(strength, rng):
-    m, e, _, _, _, prior = paper(rng, strength)
-    psi = m.T @ m / 13 + strength * np.asarray(prior.identity_cov)
-    gamma = e.T @ e / 25 + strength * np.asarray(prior.noise_cov)
-    best = objectives.eq6(m, e, psi, gamma, prior=prior, strength=strength)
-    assert_close(objectives.eq11(m, e, prior=prior, strength=strength), best - (13 + 25) * 3)
+@pytest.mark.parametrize("ratio", [0.0, 2.0])
+def test_eq11_is_eq6_at_its_best_less_a_constant(ratio, rng):
+    m, e, _, _, _, prior = paper(rng, ratio)
+    psi = m.T @ m / 13 + ratio * np.asarray(prior.identity_cov)
+    gamma = e.T @ e / 25 + ratio * np.asarray(prior.noise_cov)
+    best = objectives.eq6(m, e, psi, gamma, prior=prior, prior_weight=ratio / (1 + ratio))
+    assert_close(objectives.eq11(m, e, prior=prior, prior_weight=ratio / (1 + ratio)), best - (13 + 25) * 3)
     for _ in range(20):
         away = objectives.eq6(
-            m, e, psi + 0.1 * draws.spd(rng), gamma + 0.1 * draws.spd(rng), prior=prior, strength=strength
+            m,
+            e,
+            psi + 0.1 * draws.spd(rng),
+            gamma + 0.1 * draws.spd(rng),
+            prior=prior,
+            prior_weight=ratio / (1 + ratio),
         )
         assert away > best
 
 
-@pytest.mark.parametrize("strength", [0.0, 0.5, 2.0])
-def test_eq19_with_the_missing_term_is_the_penalised_likelihood(strength, rng):
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 2.0])
+def test_eq19_with_the_missing_term_is_the_penalised_likelihood(ratio, rng):
     """`(19) + lambda (n log|Psi| + k log|Gamma|)`, least over M and E, equals `-2 F` up to a constant of the data."""
     model, prior = draws.joint_bayes(rng), draws.joint_bayes(rng)
     groups = draws.people(rng, model)
     m, e = reference.hidden_means(model, groups)
     sizes = jnp.asarray([len(images) for images in groups], float)
     psi, gamma = model.identity_cov, model.noise_cov
-    found = objectives.eq19(m, e, psi, gamma, sizes, prior=prior, strength=strength)
-    found += strength * (13 * reference.log_det(psi) + 25 * reference.log_det(gamma))
+    found = objectives.eq19(m, e, psi, gamma, sizes, prior=prior, prior_weight=ratio / (1 + ratio))
+    found += ratio * (13 * reference.log_det(psi) + 25 * reference.log_det(gamma))
 
-    weight = strength / (1 + strength)
+    weight = ratio / (1 + ratio)
     objective = penalized_objective(model, draws.stats(groups, np.zeros(3)), prior, weight) / (1 - weight)
-    constant = strength * (13 * (reference.log_det(prior.identity_cov) + 3))
-    constant += strength * (25 * (reference.log_det(prior.noise_cov) + 3)) - 25 * 3 * np.log(2 * np.pi)
+    constant = ratio * (13 * (reference.log_det(prior.identity_cov) + 3))
+    constant += ratio * (25 * (reference.log_det(prior.noise_cov) + 3)) - 25 * 3 * np.log(2 * np.pi)
     assert_close(found, -2 * objective + constant, factor=10)
 
 
@@ -131,7 +136,7 @@ def test_eq11_is_unbounded_without_a_prior(rng):
     """M = 0, E = X is feasible and sends (11) to minus infinity: the degeneracy of the approximate E-step."""
     x, none = rng.normal(size=(25, 3)), np.zeros((13, 3))
     prior = draws.joint_bayes(rng)
-    values = [float(objectives.eq11(none, x, prior=prior, strength=s)) for s in (1.0, 1e-3, 1e-6, 1e-9)]
+    values = [float(objectives.eq11(none, x, prior=prior, prior_weight=s / (1 + s))) for s in (1.0, 1e-3, 1e-6, 1e-9)]
     assert np.all(np.diff(values) < -100)
 
 

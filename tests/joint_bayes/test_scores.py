@@ -210,11 +210,11 @@ def test_truncation_bounds_hold_and_the_tolerance_is_kept():
             # A direction whose value is zero contributes exactly nothing.
             cut = ScoringBasis(mean=whole.mean, vectors=whole.vectors, values=whole.values.at[rank:].set(0))
             assert np.abs(exact - each_set(cut, z1, ONE, z2, ONE)).mean() <= float(bounds[rank]) + 1e-12
-    for tolerance in (1e-9, 0.2, 1.0, 100.0):
-        rank = choose_rank(model, tolerance=tolerance)
-        assert float(bounds[rank]) <= tolerance
-        assert rank == 0 or float(bounds[rank - 1]) > tolerance
-    assert choose_rank(model, tolerance=1e-9) == 3
+    for tol in (1e-9, 0.2, 1.0, 100.0):
+        rank = choose_rank(model, tol=tol)
+        assert float(bounds[rank]) <= tol
+        assert rank == 0 or float(bounds[rank - 1]) > tol
+    assert choose_rank(model, tol=1e-9) == 3
 
 
 def test_a_lower_rank_leaves_out_the_last_directions(rng):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from jaxface.core.blocks import padded_batches
 from jaxface.core.labels import dense
-from jaxface.joint_bayes import collect, group_by_count, log_likelihood, merge, recenter
-from jaxface.joint_bayes.stats import about, by_person, rows_of, within_scatter
+from jaxface.joint_bayes import collect, group_by_count, log_likelihood, merge, pool, recenter
+from jaxface.joint_bayes.stats import by_person, grouped, rows_about, within_scatter
 from tests.joint_bayes import draws
 from tests.tolerances import assert_close
 
@@ -52,6 +52,16 @@ def test_blocks_merged_are_the_whole(ids, cut, seed):
     left, right = (np.where(keep, ids, -1).astype(np.int32) for keep in (np.arange(12) < cut, np.arange(12) >= cut))
     merged = merge(collected(x, left, shift), collected(x, right, shift))
     assert_close(merged, whole, factor=0.01)
+
+
+def test_pooled_sets_are_each_about_their_own_shift(rng):
+    """Of different people and different means: the difference of the means is in no statistic."""
+    x, ids = rng.normal(size=(12, 3)), np.arange(12, dtype=np.int32) // 3
+    first, second = collected(x[:6] + 7, ids[:6], np.full(3, 7.0)), collected(x[6:], ids[6:], np.zeros(3))
+    pooled = pool(first, second)
+    assert pooled.sum.shape == (8, 3)
+    whole = collect(x, np.where(ids < 2, ids, ids + 4), num_people=8, shift=np.zeros(3))
+    assert_close(pooled, whole, factor=10)
 
 
 def test_padded_blocks_of_a_stream(rng):
@@ -119,21 +129,21 @@ def test_singletons_have_no_scatter_within(rng):
 def test_rows_about_any_mean_have_the_same_second_moments(rng):
     """Compressed rows keep the first moment beside the second, so the model's mean may lie anywhere."""
     stats = draws.stats(draws.people(rng, draws.joint_bayes(rng)), rng.normal(size=3))
-    loose, grouped = by_person(stats), group_by_count(stats)
+    loose, compressed = by_person(stats), group_by_count(stats)
     assert len(loose.rows) == 13
-    assert len(grouped.rows) == 4 + 4 + 1 + 1  # d + 1 = 4 of the five and of the six people, and two alone
-    np.testing.assert_array_equal(grouped.count, [1, 2, 3, 5])
-    np.testing.assert_array_equal(grouped.num_people, [5, 6, 1, 1])
+    assert len(compressed.rows) == 4 + 4 + 1 + 1  # d + 1 = 4 of the five and of the six people, and two alone
+    np.testing.assert_array_equal(compressed.count, [1, 2, 3, 5])
+    np.testing.assert_array_equal(compressed.num_people, [5, 6, 1, 1])
     for mean in (stats.shift, stats.shift + rng.normal(size=3)):
         for m in (1, 2, 3, 5):
-            parts = [about(rows, mean)[rows.row_count == m] for rows in (loose, grouped)]
+            parts = [rows_about(rows, mean)[rows.row_count == m] for rows in (loose, compressed)]
             assert_close(parts[1].T @ parts[1], parts[0].T @ parts[0])
 
 
 def test_the_form_follows_what_is_known(rng):
     stats = draws.stats(draws.people(rng, draws.joint_bayes(rng)), np.zeros(3))
-    assert len(rows_of(stats).rows) == 10
-    assert jax.eval_shape(rows_of, stats).rows.shape == (13, 3)
+    assert len(grouped(stats).rows) == 10
+    assert jax.eval_shape(grouped, stats).rows.shape == (13, 3)
 
 
 def test_the_shift_does_not_matter(rng):

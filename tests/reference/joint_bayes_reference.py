@@ -117,27 +117,27 @@ def log_det(a):
     return np.linalg.slogdet(a)[1]
 
 
-def eq6(identities, deviations, psi, gamma, prior, strength):
+def eq6(identities, deviations, psi, gamma, prior, ratio):
     """(6) as a sum over rows."""
     n, k = len(identities), len(deviations)
     total = sum(mu @ np.linalg.inv(psi) @ mu for mu in identities)
     total += sum(eps @ np.linalg.inv(gamma) @ eps for eps in deviations)
-    total += strength * n * np.trace(np.asarray(prior.identity_cov) @ np.linalg.inv(psi))
-    total += strength * k * np.trace(np.asarray(prior.noise_cov) @ np.linalg.inv(gamma))
+    total += ratio * n * np.trace(np.asarray(prior.identity_cov) @ np.linalg.inv(psi))
+    total += ratio * k * np.trace(np.asarray(prior.noise_cov) @ np.linalg.inv(gamma))
     return total + n * log_det(psi) + k * log_det(gamma)
 
 
-def eq11(identities, deviations, prior, strength):
+def eq11(identities, deviations, prior, ratio):
     n, k = len(identities), len(deviations)
-    psi = sum(np.outer(mu, mu) for mu in identities) / n + strength * np.asarray(prior.identity_cov)
-    gamma = sum(np.outer(eps, eps) for eps in deviations) / k + strength * np.asarray(prior.noise_cov)
+    psi = sum(np.outer(mu, mu) for mu in identities) / n + ratio * np.asarray(prior.identity_cov)
+    gamma = sum(np.outer(eps, eps) for eps in deviations) / k + ratio * np.asarray(prior.noise_cov)
     return n * log_det(psi) + k * log_det(gamma)
 
 
-def eq19(identities, deviations, psi, gamma, sizes, prior, strength):
+def eq19(identities, deviations, psi, gamma, sizes, prior, ratio):
     n, k = len(identities), len(deviations)
     coupled = sum(log_det(m * psi + gamma) for m in sizes) + (k - n) * log_det(gamma)
-    return eq6(identities, deviations, psi, gamma, prior, strength) - n * log_det(psi) - k * log_det(gamma) + coupled
+    return eq6(identities, deviations, psi, gamma, prior, ratio) - n * log_det(psi) - k * log_det(gamma) + coupled
 
 
 def balanced_ml(people, mean):
