@@ -49,7 +49,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     transfer.check(config)
     fields.words(config, "start", METHODS)
     fields.words(config, "loss", LOSSES)
-    fields.counts(config, "rank", "num_segments", "steps_in_segment")
+    fields.counts(config, "rank", "num_segments", "num_steps_in_segment")
     workdir.uses(data=inputs.path_of(config.data), target=inputs.path_of(config.target))
     source, target = transfer.domains(config)
 
