@@ -27,6 +27,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.ridges = (0.01, 0.1, 1.0, 10.0)  # of single LDAs on all axes, in units of the mean eigenvalue
 
     config.posterior = "gaussian"  # or cosine
+    config.pair_score = "cosine"  # or distance, same_class: what the members score pairs of images by
     config.num_members = 100
     config.fixed_part = 0.2  # M0, as a part of N - C
     config.random_part = 0.4  # M1

@@ -69,6 +69,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.committees.pca_widths = (0.35, 0.5, 0.65, 1.0)
     config.committees.ridges = (0.1, 1.0)
     config.committees.posterior = "gaussian"
+    config.committees.pair_score = "cosine"
     config.committees.num_members = 50
     config.committees.fixed_part = 0.2
     config.committees.random_part = 0.4

@@ -1,70 +1,94 @@
-"""What the size of a committee and the freedom of its members do, on one split."""
+"""What the size of a committee and the choice of its members do, on one split."""
+
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.committee.samples import Samples, freedom
+from experiments.committee.samples import Samples, most_axes
 from jaxface.core import prng
-from jaxface.core.fitinfo import raise_if_failed
+from jaxface.core.fitinfo import FitInfo, raise_if_failed
 from jaxface.core.pytree import member
-from jaxface.ensembles import POSTERIORS, choose, diagnose, fusion, lda_member, log_posteriors, sampling, sweep
+from jaxface.ensembles import POSTERIORS, choose, diagnose, fusion, growth, lda_member, log_posteriors, sampling
+from jaxface.ensembles.committee import Diagnosis, Growth
+from jaxface.ensembles.posteriors import Posterior
 
 
 def sizes(config: ConfigDict, samples: Samples) -> dict[str, np.ndarray]:
     """Accuracy `[settings, T]`, and errors and correlations `[settings]`, over M0 and M1, in one compilation."""
-    most_axes = freedom(samples, config.floor)
-    grid = [(round(a * most_axes), max(1, round(b * most_axes))) for a, b in config.size_parts]
+    most = most_axes(samples, config.floor)
+    grid = [(round(a * most), max(1, round(b * most))) for a, b in config.size_parts]
     fixed, drawn = np.array(grid, np.int32).T
-    most = np.full(len(grid), samples.num_people - 1, np.int32)
-    found = sweep(
-        prng.stream(jax.random.key(config.seed), "sizes"),
-        samples.train, samples.train_ids, samples.probes, samples.probe_ids,
-        num_fixed=fixed, num_random=drawn, num_components=most, num_members=config.num_members,
-        num_classes=samples.num_people, floor=config.floor, posterior=POSTERIORS[config.posterior],
-    )  # fmt: skip
-    raise_if_failed(found.info, "sizes of committees")
+    key = prng.stream(jax.random.key(config.seed), "sizes")
+    grown, diagnosis, info = _committees(
+        key,
+        samples,
+        np.array(grid, np.int32),
+        num_members=config.num_members,
+        num_people=samples.num_people,
+        width=int((fixed + drawn).max()),
+        floor=config.floor,
+        posterior=POSTERIORS[config.posterior],
+    )
+    raise_if_failed(info, "sizes of committees")
     return {
         "fixed": fixed,
         "drawn": drawn,
-        "accuracy": np.asarray(found.growth.accuracy),
-        "average error": np.asarray(found.diagnosis.average_error),
-        "committee error": np.asarray(found.diagnosis.committee_error),
-        "correlation": np.asarray(found.diagnosis.mean_correlation),
+        "accuracy": np.asarray(grown.accuracy),
+        "average error": np.asarray(diagnosis.average_error),
+        "committee error": np.asarray(diagnosis.committee_error),
+        "correlation": np.asarray(diagnosis.mean_correlation),
     }
 
 
-def freedom_of_choice(config: ConfigDict, samples: Samples) -> dict[str, np.ndarray]:
-    """Strength against diversity: every member takes the best of rho random candidates, judged on held-out images.
+@partial(jax.jit, static_argnames=("num_members", "num_people", "width", "floor", "posterior"))
+def _committees(
+    key: jax.Array,
+    samples: Samples,
+    grid: jax.Array,
+    *,
+    num_members: int,
+    num_people: int,
+    width: int,
+    floor: float,
+    posterior: Posterior,
+) -> tuple[Growth, Diagnosis, FitInfo]:
+    """A committee for each (M0, M1) of the grid `[s, 2]`; every result has the leading axis s.
+
+    The draws are as wide as the largest setting, and smaller ones leave places empty. All settings share one program,
+    one key and most of their random axes, so they differ by their sizes and not by their luck.
+    """
+    variances = (samples.train**2).mean(axis=0)
+    sizes_of_fit = {"num_classes": num_people, "num_components": min(width, num_people - 1)}
+
+    def at(setting: jax.Array) -> tuple[Growth, Diagnosis, FitInfo]:
+        fixed, drawn = setting
+        draws = {"num_members": num_members, "num_fixed": fixed, "num_random": drawn, "width": width, "floor": floor}
+        axes = sampling.feature_subspaces(key, variances, **draws)
+        members, info = lda_member.fit(samples.train, samples.train_ids, axes, **sizes_of_fit)
+        log_p = log_posteriors(members, samples.probes, posterior=posterior)
+        return growth(log_p, samples.probe_ids), diagnose(log_p, samples.probe_ids), info
+
+    return jax.lax.map(at, grid)
+
+
+def strength_against_diversity(config: ConfigDict, samples: Samples) -> dict[str, np.ndarray]:
+    """Every member takes the best of rho random candidates, judged on held-out images.
 
     With rho = 1 members differ most; when every member may choose among all candidates, all choose the same.
     """
     key = prng.stream(jax.random.key(config.seed), "choice")
-    axes = sampling.feature_subspaces(
-        prng.stream(key, "candidates"), (samples.train**2).mean(axis=0), num_members=config.num_candidates,
-        num_fixed=0, num_random=max(2, round(config.candidate_part * freedom(samples, config.floor))),
-        floor=config.floor,
-    )  # fmt: skip
-    candidates, info = lda_member.fit(samples.train, samples.train_ids, axes, num_classes=samples.num_people)
-    raise_if_failed(info, "candidates")
-    posterior = POSTERIORS[config.posterior]
-    held_out = log_posteriors(candidates, samples.held_out, posterior=posterior)
-    probes = log_posteriors(candidates, samples.probes, posterior=posterior)
-    # The mean log posterior of the right class: finer than a rate of errors, so that ties are rare.
-    right = jnp.take_along_axis(held_out, jnp.asarray(samples.held_out_ids)[None, :, None], axis=2)[:, :, 0].mean(
-        axis=1
-    )
+    probes, merit = _candidates(config, samples, prng.stream(key, "candidates"))
     rows = []
     for rho in config.choices:
-        subsets = sampling.parameter_subsets(
-            prng.stream(key, "subsets"), num_members=config.num_members, num_candidates=config.num_candidates,
-            subset_size=rho,
-        )  # fmt: skip
-        chosen = choose(jnp.broadcast_to(right, (config.num_members, len(right))), subsets)
-        found = member(probes, chosen)
-        diagnosis = diagnose(found, samples.probe_ids)
-        wrong = np.asarray(fusion.predict(fusion.sum(found))) != samples.probe_ids
+        numbers = {"num_members": config.num_members, "num_candidates": config.num_candidates, "subset_size": rho}
+        subsets = sampling.parameter_subsets(prng.stream(key, "subsets"), **numbers)
+        chosen = choose(jnp.broadcast_to(merit, (config.num_members, len(merit))), subsets)
+        log_p = member(probes, chosen)
+        diagnosis = diagnose(log_p, samples.probe_ids)
+        wrong = np.asarray(fusion.predict(fusion.sum(log_p))) != samples.probe_ids
         rows.append((diagnosis.average_error, diagnosis.committee_error, diagnosis.mean_correlation, wrong.mean()))
     strength, together, correlation, error = np.array(rows, float).T
     return {
@@ -74,3 +98,26 @@ def freedom_of_choice(config: ConfigDict, samples: Samples) -> dict[str, np.ndar
         "rho correlation": correlation,
         "rho error": error,
     }
+
+
+def _candidates(config: ConfigDict, samples: Samples, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Log posteriors `[candidates, q, c]` of the probes, and how good each candidate is on held-out images.
+
+    A candidate is as good as its mean log posterior of the right class, which ties less often than a rate of errors.
+    """
+    axes = sampling.feature_subspaces(
+        key,
+        (samples.train**2).mean(axis=0),
+        num_members=config.num_candidates,
+        num_fixed=0,
+        num_random=max(2, round(config.candidate_part * most_axes(samples, config.floor))),
+        floor=config.floor,
+    )
+    candidates, info = lda_member.fit(samples.train, samples.train_ids, axes, num_classes=samples.num_people)
+    raise_if_failed(info, "candidates")
+    held_out, probes = (
+        log_posteriors(candidates, images, posterior=POSTERIORS[config.posterior])
+        for images in (samples.held_out, samples.probes)
+    )
+    of_truth = jnp.take_along_axis(held_out, jnp.asarray(samples.held_out_ids)[None, :, None], axis=2)[:, :, 0]
+    return probes, of_truth.mean(axis=1)

@@ -9,14 +9,14 @@ import jax
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.committee.samples import Samples, freedom
+from experiments.committee.samples import Samples, most_axes
+from experiments.common import trials
 from jaxface.core import prng
 from jaxface.core.fitinfo import FitInfo, raise_if_failed
 from jaxface.data import pairs
-from jaxface.ensembles import POSTERIORS, RULES, fusion, lda_member, log_posteriors, sampling, score_matrix
+from jaxface.ensembles import PAIR_SCORES, POSTERIORS, RULES, fusion, lda_member, log_posteriors, sampling, score_matrix
+from jaxface.ensembles.fusion import Rule
 from jaxface.ensembles.lda_member import LdaMember
-from jaxface.ensembles.pair_scores import cosine
-from jaxface.metrics import verification
 
 SINGLE = ("Fisherfaces, PCA to N - C", "PCA and LDA, PCA tuned", "LDA with a ridge on all axes, tuned")
 COMMITTEES = (
@@ -34,27 +34,22 @@ def errors(config: ConfigDict, samples: Samples, number: int) -> dict[str, np.nd
     fisher, tuned, ridge = single(config, samples)
     drawn = committees(config, samples, key)
     posterior = POSTERIORS[config.posterior]
-    own = [
-        _error(log_posteriors(drawn[name], samples.probes, posterior=posterior), samples) if name in drawn else np.nan
-        for name in COMMITTEES
-    ]
-    found = log_posteriors(drawn[COMMITTEES[0]], samples.probes, posterior=posterior)
-    rules = [float((np.asarray(fusion.predict(rule(found))) != samples.probe_ids).mean()) for rule in RULES.values()]
+    log_p = {name: log_posteriors(members, samples.probes, posterior=posterior) for name, members in drawn.items()}
+    of_committees = [_error(log_p[name], samples) if name in log_p else np.nan for name in COMMITTEES]
+    of_rules = [_error(log_p[COMMITTEES[0]], samples, rule=rule) for rule in RULES.values()]
     return {
-        "errors": np.array([_single_error(each, samples) for each in (fisher, tuned, ridge)] + own),
-        "rules": np.array(rules),
-        "eer": np.array(
-            [_eer(members, samples, max_images=config.max_images) for members in (ridge, drawn[COMMITTEES[0]])]
-        ),
+        "errors": np.array([_single_error(each, samples) for each in (fisher, tuned, ridge)] + of_committees),
+        "rules": np.array(of_rules),
+        "eer": np.array([_eer(config, members, samples) for members in (ridge, drawn[COMMITTEES[0]])]),
     }
 
 
 def single(config: ConfigDict, samples: Samples) -> tuple[LdaMember, LdaMember, LdaMember]:
     """LDA after PCA to N - C; after the PCA that held-out images prefer; with the ridge that they prefer."""
     n, p = samples.train.shape
-    most_axes = min(n - samples.num_people, p)
-    widths = np.unique(np.round(np.asarray(config.pca_widths) * most_axes).astype(int).clip(1, most_axes))
-    place = np.arange(most_axes)
+    most = min(n - samples.num_people, p)
+    widths = np.unique(np.round(np.asarray(config.pca_widths) * most).astype(int).clip(1, most))
+    place = np.arange(most)
     axes = np.where(place[None, :] < widths[:, None], place[None, :], -1)
     candidates, info = lda_member.fit(samples.train, samples.train_ids, axes, num_classes=samples.num_people)
     raise_if_failed(info, "PCA and LDA")
@@ -75,38 +70,37 @@ def committees(config: ConfigDict, samples: Samples, key: jax.Array) -> Mapping[
 
     Two images of a person cannot be bagged: that committee is left out.
     """
-    n = samples.train.shape[0]
-    most_axes = freedom(samples, config.floor)
-    fixed, drawn = (max(1, round(part * most_axes)) for part in (config.fixed_part, config.random_part))
+    most = most_axes(samples, config.floor)
+    fixed, drawn = (max(1, round(part * most)) for part in (config.fixed_part, config.random_part))
     variances = (samples.train**2).mean(axis=0)
     sizes = {"num_members": config.num_members, "num_fixed": fixed, "num_random": drawn}
-    found = {}
+    members = {}
     for name, floor in zip(COMMITTEES, (config.floor, 0.0), strict=False):
         axes = sampling.feature_subspaces(prng.stream(key, "axes"), variances, floor=floor, **sizes)
-        found[name] = _fitted(
-            lda_member.fit(samples.train, samples.train_ids, axes, num_classes=samples.num_people), name
-        )
-    people = sampling.class_bags(
-        prng.stream(key, "people"), num_members=config.num_members, num_classes=samples.num_people,
-        bag_size=round(config.people_part * samples.num_people),
-    )  # fmt: skip
+        fit = lda_member.fit(samples.train, samples.train_ids, axes, num_classes=samples.num_people)
+        members[name] = _fitted(fit, name)
+    leading = np.broadcast_to(np.arange(fixed + drawn), (config.num_members, fixed + drawn))
+    for name, weights in _bags(config, samples, key).items():
+        # A bag has fewer images than the whole, so its axes need the ridge.
+        options = {"ridge": config.bag_ridge, "block_size": config.block_size, "num_classes": samples.num_people}
+        fit = lda_member.fit_bags(samples.train, samples.train_ids, leading, weights, **options)
+        members[name] = _fitted(fit, name)
+    return members
+
+
+def _bags(config: ConfigDict, samples: Samples, key: jax.Array) -> dict[str, jax.Array]:
+    """Weights `[m, n]` of the training images in bags of people and, where everybody has three, of images."""
+    sizes = {"num_members": config.num_members, "num_classes": samples.num_people}
+    bag_size = round(config.people_part * samples.num_people)
+    people = sampling.class_bags(prng.stream(key, "people"), bag_size=bag_size, **sizes)
     bags = {COMMITTEES[2]: sampling.class_weights(people, samples.train_ids)}
+    n = samples.train.shape[0]
     images = n // samples.num_people
     if images > 2:
-        rows = sampling.image_bags(
-            prng.stream(key, "images"), samples.train_ids, num_members=config.num_members,
-            num_classes=samples.num_people, images_per_class=max(2, round(config.images_part * images)),
-        )  # fmt: skip
+        sizes["images_per_class"] = max(2, round(config.images_part * images))
+        rows = sampling.image_bags(prng.stream(key, "images"), samples.train_ids, **sizes)
         bags[COMMITTEES[3]] = sampling.row_weights(rows, num_rows=n)
-    for name, weights in bags.items():
-        # A bag has fewer images than the whole, so its axes need the ridge.
-        leading = np.broadcast_to(np.arange(fixed + drawn), (config.num_members, fixed + drawn))
-        fit = lda_member.fit_bags(
-            samples.train, samples.train_ids, leading, weights, num_classes=samples.num_people, ridge=config.bag_ridge,
-            block_size=config.block_size,
-        )  # fmt: skip
-        found[name] = _fitted(fit, name)
-    return found
+    return bags
 
 
 def _fitted(fit: tuple[LdaMember, FitInfo], name: str) -> LdaMember:
@@ -120,8 +114,8 @@ def _member(members: LdaMember, index: int) -> LdaMember:
     return jax.tree.map(lambda leaf: leaf[index : index + 1], members)
 
 
-def _error(found: jax.Array, samples: Samples) -> float:
-    return float((np.asarray(fusion.predict(fusion.sum(found))) != samples.probe_ids).mean())
+def _error(log_p: jax.Array, samples: Samples, *, rule: Rule = fusion.sum) -> float:
+    return float((np.asarray(fusion.predict(rule(log_p))) != samples.probe_ids).mean())
 
 
 def _single_error(member: LdaMember, samples: Samples) -> float:
@@ -129,13 +123,13 @@ def _single_error(member: LdaMember, samples: Samples) -> float:
 
 
 def _held_out_error(member: LdaMember, samples: Samples) -> float:
-    found = log_posteriors(member, samples.held_out, posterior=lda_member.gaussian)
-    return float((np.asarray(fusion.predict(found[0])) != samples.held_out_ids).mean())
+    log_p = log_posteriors(member, samples.held_out, posterior=lda_member.gaussian)
+    return float((np.asarray(fusion.predict(log_p[0])) != samples.held_out_ids).mean())
 
 
-def _eer(members: LdaMember, samples: Samples, *, max_images: int) -> float:
-    """EER of all pairs of probes, at most `max_images` of a person, by the mean cosine over the members."""
-    rows = pairs.limited(samples.probe_ids, max_rows=max_images)
-    trial = pairs.all_pairs(samples.probe_ids[rows])
-    scores = np.asarray(score_matrix(members, samples.probes[rows], samples.probes[rows], score=cosine))
-    return verification.eer(verification.roc(scores[trial.first, trial.second], trial.is_same))
+def _eer(config: ConfigDict, members: LdaMember, samples: Samples) -> float:
+    """EER of all pairs of probes, at most `max_images` of a person, by the mean pair score over the members."""
+    rows = pairs.limited(samples.probe_ids, max_rows=config.max_images)
+    probes = samples.probes[rows]
+    scores = score_matrix(members, probes, probes, score=PAIR_SCORES[config.pair_score])
+    return trials.eer(np.asarray(scores), samples.probe_ids[rows])

@@ -43,7 +43,7 @@ def random_samples(config: ConfigDict, x: jax.Array, ids: np.ndarray, num_train:
         yield Samples(y[train], ids[train], y[held_out], ids[held_out], y[test], ids[test], num_people)
 
 
-def freedom(samples: Samples, floor: float) -> int:
+def most_axes(samples: Samples, floor: float) -> int:
     """The most axes that a member can have: N - C, and no more than have a variance above the floor."""
     n, p = samples.train.shape
     variances = np.asarray((samples.train**2).mean(axis=0))

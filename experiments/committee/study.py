@@ -18,7 +18,7 @@ from experiments.common import fields, inputs, trials
 from experiments.common.publish import publish
 from jaxface.core import checks
 from jaxface.data import pairs
-from jaxface.ensembles import POSTERIORS, RULES
+from jaxface.ensembles import PAIR_SCORES, POSTERIORS, RULES
 from jaxface.runtime.log import progress
 from jaxface.runtime.workdir import Workdir
 
@@ -60,6 +60,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
 def check(config: ConfigDict, *, section: str = "") -> None:
     """Refuses fields with values that no committee can have; the tour has some of them."""
     fields.words(config, "posterior", POSTERIORS, section=section)
+    fields.words(config, "pair_score", PAIR_SCORES, section=section)
     fields.counts(config, "num_train", "max_images", minimum=2, section=section)
     fields.counts(config, "num_held_out", "num_splits", "num_members", "block_size", section=section)
     fields.shares(config, "pca_widths", "random_part", "people_part", "images_part", above_zero=True, section=section)
@@ -87,7 +88,7 @@ def of_size(config: ConfigDict, x: jax.Array, ids: np.ndarray, num_train: int) -
     for number, samples in enumerate(progress(drawn, f"{num_train} images a person", total=config.num_splits)):
         found.append(methods.errors(config, samples, number))
         if number == 0:
-            first = analysis.sizes(config, samples) | analysis.freedom_of_choice(config, samples)
+            first = analysis.sizes(config, samples) | analysis.strength_against_diversity(config, samples)
             first["test to train"] = np.asarray(len(samples.probe_ids) / len(samples.train_ids))
             asked = samples.probe_ids[pairs.limited(samples.probe_ids, max_rows=config.max_images)]
             first["largest share"] = np.asarray(trials.share_of(asked))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from jaxface.data import pairs
+from jaxface.metrics import verification
 
 
 def rule(max_images: int, share: float) -> str:
@@ -11,6 +12,12 @@ def rule(max_images: int, share: float) -> str:
         f"All pairs of the test people are scored, at most {max_images} images of a person, spread evenly over those "
         f"there are; one person makes at most {100 * share:.0f} % of the genuine pairs."
     )
+
+
+def eer(scores: np.ndarray, ids: np.ndarray) -> float:
+    """EER of all pairs of rows, from their scores `[n, n]` and the people shown `[n]`."""
+    trial = pairs.all_pairs(ids)
+    return verification.eer(verification.roc(scores[trial.first, trial.second], trial.is_same))
 
 
 def share_of(ids: np.ndarray) -> float:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
+from experiments.common import trials
 from jaxface import joint_bayes
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
@@ -18,7 +19,7 @@ from jaxface.data import pairs
 from jaxface.data.splits import Split
 from jaxface.joint_bayes import JointBayes, ScoringBasis
 from jaxface.losses import minimize
-from jaxface.metrics import identification, verification
+from jaxface.metrics import identification
 from jaxface.subspace import pca
 
 CLASSIFIERS = ("nearest neighbour", "logistic", "Joint Bayes")
@@ -51,7 +52,7 @@ def evaluate(config: ConfigDict, codes: jax.Array, ids: np.ndarray, split: Split
     rows = pairs.limited(probe_ids, max_rows=config.max_images)
     known, compared = codes[split.test[rows]], y[split.test[rows]]
     both = known @ known.T, joint_bayes.llr_matrix(basis, compared, compared)
-    eers = [_eer(np.asarray(scores), probe_ids[rows]) for scores in both]
+    eers = [trials.eer(np.asarray(scores), probe_ids[rows]) for scores in both]
     return Found(np.array(errors), np.array(eers))
 
 
@@ -89,7 +90,7 @@ def fit_joint_bayes(config: ConfigDict, y: jax.Array, rank: jax.Array, ids: np.n
     stats = joint_bayes.collect(y, ids, num_people=int(ids.max()) + 1, shift=y.mean(axis=0))
     prior = _round(stats, rank)
     model, info = joint_bayes.fit(
-        stats, prior, prior=prior, weight=config.joint_bayes.weight, num_iters=config.joint_bayes.num_iters
+        stats, prior, prior=prior, prior_weight=config.joint_bayes.weight, num_iters=config.joint_bayes.num_iters
     )
     raise_if_failed(info, "Joint Bayes")
     return _diagonalize(model)
@@ -118,8 +119,3 @@ def enrolled_scores(basis: ScoringBasis, y: jax.Array, ids: np.ndarray, probes: 
 @jax.jit
 def _projected(basis: ScoringBasis, y: jax.Array) -> jax.Array:
     return each_row(joint_bayes.project, basis, y)
-
-
-def _eer(scores: np.ndarray, ids: np.ndarray) -> float:
-    trial = pairs.all_pairs(ids)
-    return verification.eer(verification.roc(scores[trial.first, trial.second], trial.is_same))

@@ -11,7 +11,6 @@ of integers, a member is one row of a pytree, a posterior is `log P_t(c | x)` `[
     posteriors   P_t(c | x) of any member, uniform priors; all members, or fused without keeping them
     fusion       sum, product, min, max, vote, median, weighted; fit_weights
     committee    diagnose: E_av, E_com and correlations; growth: the same and accuracy for T = 1..m
-    sizes        sweep: M0, M1, M_lda and T in one compilation
     pair_scores  verification: committee scores of pairs and matrices
 
 Where the printed text differs from this code, the text is wrong or silent: E_com <= E_av holds always, not in general,
@@ -24,7 +23,6 @@ from jaxface.ensembles.lda_member import LdaMember
 from jaxface.ensembles.members import choose, fit_members
 from jaxface.ensembles.pair_scores import score_matrix, score_pairs
 from jaxface.ensembles.posteriors import fused, log_posteriors
-from jaxface.ensembles.sizes import sweep
 
 RULES = {
     "sum": fusion.sum,
@@ -58,5 +56,4 @@ __all__ = [
     "sampling",
     "score_matrix",
     "score_pairs",
-    "sweep",
 ]

@@ -16,9 +16,8 @@ import numpy as np
 from jax.scipy.special import logsumexp
 from jax.typing import ArrayLike
 
-from jaxface.core import checks, fitinfo, loops
+from jaxface.core import checks, fitinfo, loops, search
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import distances
 
 __all__ = ["fit_weights", "max", "median", "min", "predict", "product", "sum", "vote"]
 
@@ -196,7 +195,7 @@ def normalize(log_p: jax.Array) -> jax.Array:
 
 
 def _winner(scores: jax.Array) -> jax.Array:
-    return jnp.where(jnp.isnan(scores).any(axis=-1), -1, distances.first_min(-scores)).astype(jnp.int32)
+    return jnp.where(jnp.isnan(scores).any(axis=-1), -1, search.first_min(-scores)).astype(jnp.int32)
 
 
 def _from(neutral: float) -> Callable[[jax.Array], jax.Array]:

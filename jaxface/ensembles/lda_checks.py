@@ -1,4 +1,4 @@
-"""What an LDA member asks of its arguments, with the remedy in the message; concrete values only."""
+"""Checks of the arguments of an LDA member, with the remedy in the message. Traced values are not checked."""
 
 import numpy as np
 from jax.typing import ArrayLike
@@ -12,30 +12,30 @@ _CORRELATED = 1e-2
 _LEAST_VARIANCE = 1e-6
 
 
-def samples(
+def check_samples(
     y: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, num_classes: int, ridge: ArrayLike
 ) -> tuple[ArrayLike, ArrayLike]:
-    """Labels and axes, signed: what `images` asks, two classes, an axis at least, and one ridge of 0 or more."""
+    """Labels and axes as signed integers, after `check_images` and checks of the classes, the axes and the ridge."""
     checks.at_least("num_classes", num_classes, 2, "discrimination needs two classes")
     checks.at_least("number of axes", np.shape(axes)[1], 1)
     checks.shapes(ridge=(ridge, ""))
     checks.between("ridge", ridge, 0.0, np.inf, closed_high=False)
-    return images(y, labels, axes, num_classes=num_classes)
+    return check_images(y, labels, axes, num_classes=num_classes)
 
 
-def images(y: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, num_classes: int) -> tuple[ArrayLike, ArrayLike]:
-    """Labels and axes, signed: finite coordinates, dense labels with an image of every class, and axes that exist."""
+def check_images(y: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, num_classes: int) -> tuple[ArrayLike, ArrayLike]:
+    """Labels and axes as signed integers: finite y, dense labels, an image of every class, axes that exist."""
     checks.floating(y=y)
     checks.finite(y=y)
     checks.at_least("num_classes", num_classes, 1)
     labels = checks.dense_labels("labels", labels, num_classes)
     checks.between("axes", axes, -1, np.shape(y)[1] - 1)
-    checks.every_label("labels", labels, num_classes)  # each needs a centre
+    checks.every_label("labels", labels, num_classes)  # each class needs a centre
     return labels, checks.fits_int32("axes", axes)
 
 
-def width(num_components: int | None, *, num_axes: int, num_classes: int) -> int:
-    """The directions asked for, by default min(k, c - 1)."""
+def check_width(num_components: int | None, *, num_axes: int, num_classes: int) -> int:
+    """The number of directions to keep, by default min(k, c - 1)."""
     if num_components is None:
         return min(num_axes, num_classes - 1)
     checks.at_least("num_components", num_components, 1)
@@ -44,12 +44,12 @@ def width(num_components: int | None, *, num_axes: int, num_classes: int) -> int
     return num_components
 
 
-def principal(y: ArrayLike) -> None:
-    """Columns of y `[n, p]` that are centred and uncorrelated: `S_t v = diag(S_t) v` for one generic v."""
+def check_principal(y: ArrayLike) -> None:
+    """Refuses y `[n, p]` unless columns are centred and uncorrelated: `S_t v = diag(S_t) v` for one generic v."""
     if not checks.is_concrete(y):
         return
     values = np.asarray(y)
-    # In a unit of their own: neither squares nor their sums leave the range of the type.
+    # Scaled to magnitude 1, so that squares neither overflow nor underflow.
     values = np.ldexp(values, -np.frexp(np.abs(values).max(initial=0))[1])
     variances = (values * values).mean(axis=0)
     kept = variances > _LEAST_VARIANCE * variances.max(initial=0.0)
@@ -64,8 +64,8 @@ def principal(y: ArrayLike) -> None:
         )
 
 
-def freedom(axes: ArrayLike, num_samples: int, num_classes: int, *, ridge: ArrayLike) -> None:
-    """At most n - c axes without a ridge."""
+def check_rank(axes: ArrayLike, num_samples: int, num_classes: int, *, ridge: ArrayLike) -> None:
+    """Refuses more than n - c axes without a ridge."""
     most = num_samples - num_classes
     if _may_be_singular(axes, ridge) and (largest := int(_num_used(axes).max(initial=0))) > most:
         raise ValueError(
@@ -74,8 +74,8 @@ def freedom(axes: ArrayLike, num_samples: int, num_classes: int, *, ridge: Array
         )
 
 
-def bags(weights: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, ridge: ArrayLike, unbiased: bool) -> None:
-    """Weights of at least 0, two people in every bag, and at most its images less its people as axes without ridge."""
+def check_bags(weights: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, ridge: ArrayLike, unbiased: bool) -> None:
+    """Refuses negative weights, bags of one person and, without a ridge, more axes than the rank of S_w in a bag."""
     checks.shapes(weights=(weights, "m n"))
     checks.not_narrow("weights", weights)
     if not (checks.is_concrete(weights) and checks.is_concrete(labels)):

@@ -105,20 +105,6 @@ def row_weights(rows: ArrayLike, *, num_rows: int) -> jax.Array:
     return jax.vmap(lambda drawn: jax.ops.segment_sum(ones, drawn, num_rows))(jnp.asarray(rows))
 
 
-def class_rows(classes: ArrayLike, labels: Any) -> jax.Array:
-    """Rows `[m, c1 n1]` of all images of the people `[m, c1]`, person by person, when everybody has n1 of them."""
-    checks.shapes(classes=(classes, "m b"), labels=(labels, "n"))
-    classes, labels = _signed("classes", classes), _signed("labels", labels)
-    counts = np.bincount(np.asarray(labels))
-    if counts.min() != counts.max():
-        raise ValueError(
-            f"labels must hold the same number of images of every class; got from {counts.min()} to {counts.max()}. "
-            "Bags of unequal people have no common shape: use class_weights, or image_bags with a fixed number."
-        )
-    by_class = np.argsort(np.asarray(labels), kind="stable").reshape(len(counts), -1).astype(np.int32)
-    return jnp.asarray(by_class)[jnp.asarray(classes)].reshape(np.shape(classes)[0], -1)
-
-
 def _signed(name: str, labels: Any) -> Any:
     """Dense labels of any number of classes."""
     return checks.dense_labels(name, labels, np.iinfo(np.int32).max)

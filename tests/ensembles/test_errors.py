@@ -16,7 +16,6 @@ from jaxface.ensembles import (
     sampling,
     score_matrix,
     score_pairs,
-    sweep,
 )
 from jaxface.ensembles.members import map_members
 from tests.ensembles import draws
@@ -46,12 +45,6 @@ def subspaces(**changes):
 def image_bags(labels=LABELS, **changes):
     settings = {"num_members": 2, "num_classes": 6, "images_per_class": 2} | changes
     return sampling.image_bags(KEY, labels, **settings)
-
-
-def grid(**changes):
-    settings = {"num_fixed": [2], "num_random": [3], "num_components": [2]}
-    settings |= {"num_members": 2, "num_classes": 6} | changes
-    return sweep(KEY, Y, LABELS, Y, LABELS, **settings)
 
 
 CASES = {
@@ -178,10 +171,6 @@ CASES = {
         lambda: image_bags(images_per_class=1),
         r"images_per_class must be at least 2 \(one image tells nothing about S_w\); got 1",
     ),
-    "rows of unequal people": (
-        lambda: sampling.class_rows(np.array([[0, 1]]), LABELS),
-        "labels must hold the same number of images of every class; got from 3 to 6.*use class_weights, or image_bags",
-    ),
     "an unknown rule": (
         lambda: growth(LOGS, np.zeros(3, np.int32), rule=jnp.mean),
         r"rule must be one of fusion.sum, fusion.product, fusion.min, fusion.max, fusion.median, fusion.vote; got",
@@ -227,16 +216,6 @@ CASES = {
     "weights without iterations": (
         lambda: fusion.fit_weights(LOGS, np.zeros(3, np.int32), num_iters=0),
         "num_iters must be at least 1; got 0",
-    ),
-    "settings of different lengths": (
-        lambda: grid(num_random=[3, 4]),
-        r"num_random must have shape \[s\] with s = 1; got shape \(2,\)",
-    ),
-    "a setting above N - C": (lambda: grid(num_random=[20]), r"N - C = 27 - 6 = 21.*got M0 \+ M1 = 22"),
-    "a setting above the floor": (lambda: grid(floor=0.9), "above the floor"),
-    "a setting with too many directions": (
-        lambda: grid(num_components=[6]),
-        r"num_components must lie in \[1, 5\]; got 1 values outside, the first 6",
     ),
     "a choice among no candidates": (
         lambda: choose(np.zeros((2, 3)), np.zeros((3, 1), int)),

@@ -20,7 +20,6 @@ from jaxface.ensembles import (
     sampling,
     score_matrix,
     score_pairs,
-    sweep,
 )
 from jaxface.ensembles.pair_scores import cosine, distance
 from jaxface.ensembles.posteriors import gaussian as posteriors_of_rows
@@ -123,15 +122,6 @@ def test_members_in_any_unit(power, num_components, rng):
             assert_close(
                 log_posteriors(other, scale * y, posterior=posterior), log_posteriors(members, y, posterior=posterior)
             )
-
-
-@pytest.mark.parametrize("scale", [2.0**-100, 2.0**100])
-def test_a_sweep_in_any_unit(scale, rng):
-    y, labels, _ = draws.coordinates(rng)
-    y = jnp.asarray(y, jnp.float32)
-    grid = {"num_fixed": [2], "num_random": [3], "num_components": [2], "num_members": 2, "num_classes": C}
-    found, other = (sweep(KEY, unit * y, labels, unit * y, labels, **grid) for unit in (1.0, scale))
-    assert_close(other.growth, found.growth)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])

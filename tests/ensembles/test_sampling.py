@@ -129,12 +129,6 @@ def test_a_traced_class_of_one_image_does_not_hang():
     np.testing.assert_array_equal(rows[:, :2], np.zeros((2, 2)))
 
 
-def test_rows_of_bags_of_people():
-    labels = np.array([1, 0, 2, 2, 0, 1], np.int32)
-    rows = sampling.class_rows(np.array([[0, 2], [1, 2]]), labels)
-    np.testing.assert_array_equal(rows, [[1, 4, 2, 3], [0, 5, 2, 3]])
-
-
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**31 - 1), st.integers(1, 10), st.integers(0, 10))
 def test_subspaces_are_sets_of_axes(seed, num_random, num_fixed):

@@ -9,6 +9,8 @@ from configs import committee as config_file
 from experiments.committee import analysis, methods, samples
 from experiments.committee import study as committee
 from experiments.committee.methods import COMMITTEES, METHODS, SINGLE
+from jaxface.core import prng
+from jaxface.ensembles import PAIR_SCORES, diagnose, growth, lda_member, log_posteriors, sampling
 from tests.tolerances import assert_close
 
 IDS = np.repeat(np.arange(6, dtype=np.int32), 8)
@@ -56,9 +58,9 @@ def test_coordinates_are_principal_axes_of_the_training_images(rng):
     scatter = y.T @ y
     assert_close(scatter, np.diag(np.diag(scatter)), factor=10)
     assert (np.diff(np.diag(scatter)) < 0).all()
-    assert samples.freedom(split, 0.0) == 18 - 6
+    assert samples.most_axes(split, 0.0) == 18 - 6
     variances = np.diag(scatter) / scatter[0, 0]
-    assert samples.freedom(split, float(variances[4])) == 4  # more than the floor
+    assert samples.most_axes(split, float(variances[4])) == 4  # more than the floor
 
 
 def test_members_have_the_axes_and_bags_that_they_are_named_for(rng):
@@ -103,7 +105,7 @@ def test_single_members_are_the_widest_the_tuned_and_the_ridged(rng):
 
 def test_members_that_may_choose_freely_choose_alike(rng):
     config = study(num_candidates=6, choices=(1, 6), candidate_part=0.3)
-    found = analysis.freedom_of_choice(config, split_of(config, faces(rng, spread=3.0)))
+    found = analysis.strength_against_diversity(config, split_of(config, faces(rng, spread=3.0)))
     assert_close(found["rho correlation"][1], 1.0)
     assert_close(found["rho committee error"][1], found["rho average error"][1])
     assert found["rho correlation"][0] < 1
@@ -117,6 +119,29 @@ def test_sizes_are_parts_of_the_freedom(rng):
     np.testing.assert_array_equal(found["drawn"], [6, 6])
     assert found["accuracy"].shape == (2, 4)
     assert (found["committee error"] <= found["average error"]).all()
+
+
+def test_every_size_is_a_committee_of_its_own(rng):
+    config = study(size_parts=((0.0, 0.5), (0.25, 0.5)))
+    split = split_of(config, faces(rng, spread=2.0))
+    found = analysis.sizes(config, split)
+    key = prng.stream(jax.random.key(config.seed), "sizes")
+    variances = (split.train**2).mean(axis=0)
+    for place, (fixed, drawn) in enumerate(zip(found["fixed"], found["drawn"], strict=True)):
+        axes = sampling.feature_subspaces(key, variances, num_members=4, num_fixed=int(fixed), num_random=int(drawn))
+        members, _ = lda_member.fit(split.train, split.train_ids, axes, num_classes=6)
+        log_p = log_posteriors(members, split.probes, posterior=lda_member.gaussian)
+        assert_close(found["accuracy"][place], growth(log_p, split.probe_ids).accuracy)
+        diagnosis = diagnose(log_p, split.probe_ids)
+        alone = (diagnosis.average_error, diagnosis.committee_error, diagnosis.mean_correlation)
+        together = tuple(found[name][place] for name in ("average error", "committee error", "correlation"))
+        assert_close(together, jax.tree.map(np.asarray, alone), factor=1000)
+
+
+@pytest.mark.parametrize("name", PAIR_SCORES)
+def test_every_pair_score_tells_people_far_apart(name, rng):
+    config = study(pair_score=name)
+    np.testing.assert_array_equal(methods.errors(config, split_of(config, faces(rng, spread=0.1)), 0)["eer"], [0, 0])
 
 
 def test_everybody_needs_images_of_all_three_kinds():
