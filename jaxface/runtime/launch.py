@@ -7,6 +7,7 @@
 
 `--config=configs/NAME.py:VARIANT` picks the study, `--config.section.field=value` changes a field, `--workdir=FOLDER`
 is where it runs. The same command again does nothing when the run is finished and resumes it when it is not.
+Importing this module defines no flags: only `main` does.
 """
 
 import contextlib
@@ -14,7 +15,8 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
@@ -29,13 +31,7 @@ __all__ = ["execute", "main"]
 
 Run = Callable[[ConfigDict, Workdir], Mapping[str, Any]]
 
-_CONFIG = config_flags.DEFINE_config_file(
-    "config", None, "Config file, with a variant after a colon.", lock_config=True
-)
-_WORKDIR = flags.DEFINE_string("workdir", None, "Folder of the run.")
-_TRACEBACK = flags.DEFINE_bool("traceback", False, "Show where in the code an error arose.")
-
-# What a user can cause and mend; anything else is our mistake and shows its traceback.
+# Errors that a user can cause and mend; any other is a mistake of ours and shows its traceback.
 USER_ERRORS = (ValueError, OSError, FitError)
 
 
@@ -43,9 +39,18 @@ class Terminated(KeyboardInterrupt):
     """The process was asked to end by SIGTERM or by closing its terminal."""
 
 
+class _Flags(NamedTuple):
+    """The flags of every study."""
+
+    config: flags.FlagHolder
+    workdir: flags.FlagHolder
+    traceback: flags.FlagHolder
+
+
 def main(run: Run) -> None:
-    """Parses flags, prepares the process and runs the study."""
-    app.run(lambda _: sys.exit(_main(run)), flags_parser=_parse)
+    """Defines and parses the flags, prepares the process and runs the study."""
+    study_flags = _define_flags()
+    app.run(lambda _: sys.exit(_main(run, study_flags)), flags_parser=partial(_parse, study_flags))
 
 
 def execute(run: Run, config: ConfigDict, workdir_path: str) -> Mapping[str, Any]:
@@ -68,18 +73,27 @@ def execute(run: Run, config: ConfigDict, workdir_path: str) -> Mapping[str, Any
         workdir.close()
 
 
-def _main(run: Run) -> int:
+def _define_flags() -> _Flags:
+    return _Flags(
+        config_flags.DEFINE_config_file("config", None, "Config file, with a variant after a colon.", lock_config=True),
+        flags.DEFINE_string("workdir", None, "Folder of the run."),
+        flags.DEFINE_bool("traceback", False, "Show where in the code an error arose."),
+    )
+
+
+def _main(run: Run, study_flags: _Flags) -> int:
     logging.set_verbosity(logging.INFO)
+    config, folder, show_traceback = (flag.value for flag in study_flags)
     try:
-        if _CONFIG.value is None:
+        if config is None:
             raise ValueError("--config is missing: name a config file, e.g. --config=configs/tour.py:smoke.")
-        if not _WORKDIR.value:
+        if not folder:
             raise ValueError("--workdir is missing: name the folder of the run, e.g. --workdir=runs/tour.")
-        environment.configure(x64=_CONFIG.value.runtime.x64)
+        environment.configure(x64=config.runtime.x64)
         with _ended_by_signals():
-            execute(run, _CONFIG.value, _WORKDIR.value)
+            execute(run, config, folder)
     except USER_ERRORS as error:
-        return _complain(error)
+        return _complain(str(error), error if show_traceback else None)
     except KeyboardInterrupt as error:
         _say("interrupted; the same command goes on after the last finished stage.")
         return 128 + (signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT)
@@ -87,8 +101,9 @@ def _main(run: Run) -> int:
         key = command.missing_key(error)
         if key is None:
             raise
-        return _complain(error, command.another_study(key, flags.FLAGS["config"].config_filename, _study(run)))
-    folder = messages.printable(_WORKDIR.value.rstrip("/"))
+        message = command.another_study(key, flags.FLAGS["config"].config_filename, _study(run))
+        return _complain(message, error if show_traceback else None)
+    folder = messages.printable(folder.rstrip("/"))
     print(f"results: {folder}/results.json\nreport:  {folder}/report.html")
     return 0
 
@@ -113,8 +128,8 @@ def _ended_by_signals() -> Iterator[None]:
             signal.signal(number, before[number])
 
 
-def _parse(argv: Sequence[str]) -> Sequence[str]:
-    """The parser of absl, with checks before and after it whose errors a user can act on."""
+def _parse(study_flags: _Flags, argv: Sequence[str]) -> Sequence[str]:
+    """The parser of absl, with checks before and after parsing whose errors a user can act on."""
     try:
         default = command.default_config(argv)
         if default is not None:
@@ -122,10 +137,11 @@ def _parse(argv: Sequence[str]) -> Sequence[str]:
         rest = flags.FLAGS(list(argv))
         command.check_words(rest[1:], argv)
         if default is not None:
-            command.check_values(_CONFIG.value, default)
+            command.check_values(study_flags.config.value, default)
         return rest
     except (flags.Error, AttributeError, KeyError, TypeError, *USER_ERRORS) as error:
-        sys.exit(_complain(error))
+        is_asked = flags.FLAGS.is_parsed() and study_flags.traceback.value
+        sys.exit(_complain(str(error), error if is_asked else None))
 
 
 def _study(run: Run) -> str:
@@ -134,10 +150,11 @@ def _study(run: Run) -> str:
     return name if name.startswith("experiments.") else run.__module__.removesuffix(".study")
 
 
-def _complain(error: BaseException, message: str = "") -> int:
-    if flags.FLAGS.is_parsed() and _TRACEBACK.value:
-        traceback.print_exception(error)
-    _say(message or str(error))
+def _complain(message: str, shown: BaseException | None) -> int:
+    """Prints the message, after the traceback of the error that is to be shown; the exit code."""
+    if shown is not None:
+        traceback.print_exception(shown)
+    _say(message)
     return 1
 
 

@@ -99,3 +99,24 @@ def test_an_image_that_does_not_decode_is_named_and_nothing_is_half_written(face
     assert "p2/1.png" in last
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "run" / "results.json").exists()
+
+
+def test_a_program_with_flags_of_its_own_can_import_every_module():
+    """The library defines no flags, so `--workdir` and `--config` are free for others."""
+    program = (
+        "import importlib, pkgutil\n"
+        "from absl import flags\n"
+        "import experiments, jaxface\n"
+        "for package in (jaxface, experiments):\n"
+        "    for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
+        "        importlib.import_module(module.name)\n"
+        "for name in ('config', 'workdir', 'traceback'):\n"
+        "    flags.DEFINE_string(name, None, 'A flag of this program.')\n"
+        "flags.FLAGS(['program', '--workdir=here'])\n"
+        "print(flags.FLAGS.workdir)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False,
+        env=os.environ | {"JAX_PLATFORMS": "cpu"},
+    )  # fmt: skip
+    assert done.stdout == "here\n", done.stderr
