@@ -12,12 +12,13 @@ from ml_collections import ConfigDict
 from experiments.common import inputs, recognition
 from experiments.weak_labels import methods
 from experiments.weak_labels.methods import METHODS, Method
+from jaxface.core import search
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import FitInfo, Status, raise_if_failed
 from jaxface.data import LabelledImages, groups, splits
 from jaxface.data.splits import Split
 from jaxface.linalg import distances
-from jaxface.subspace import held_out
+from jaxface.subspace import held_out, transform
 
 
 class Problem(NamedTuple):
@@ -97,7 +98,7 @@ def chosen_setting(config: ConfigDict, task: Problem, draws: Draws, method: Meth
     settings = {name: jnp.asarray(values, x.dtype) for name, values in grid.items()}
     rows, group_ids = draws.rows[0], draws.groups[0]
     error = held_out.errors(
-        method.fit, method.transform, settings, x[rows], group_ids,
+        method.fit, settings, x[rows], group_ids,
         num_folds=config.num_folds, rng=np.random.default_rng(config.seed),
     )  # fmt: skip
     best = int(np.argmin(error))
@@ -168,7 +169,7 @@ def _fit_draws(
 
 @partial(jax.jit, static_argnames="method")
 def _embed(method: Method, fitted: Any, x: jax.Array) -> jax.Array:
-    return each_row(method.transform, fitted, x)
+    return each_row(transform, fitted, x)
 
 
 @partial(jax.jit, static_argnames="method")
@@ -193,7 +194,7 @@ def _errors_at_width(
 
     def own(coordinates: jax.Array, known: jax.Array) -> jax.Array:
         squared = distances.squared_distance_matrix(coordinates[known], coordinates[known])
-        nearest = distances.first_min(squared + jnp.diag(jnp.full(len(known), jnp.inf, z.dtype)))
+        nearest = search.first_min(squared + jnp.diag(jnp.full(len(known), jnp.inf, z.dtype)))
         return (ids[known][nearest] != ids[known]).mean(dtype=z.dtype)
 
     return _errors(kept, ids, gallery, probes).mean(), jax.vmap(own)(kept, gallery).mean()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxface.core import checks, fitinfo, loops, machine, prng
+from jaxface.core import checks, fitinfo, loops, machine, prng, search
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import member, params
 from jaxface.linalg import distances, scaling, scatter
@@ -103,7 +103,7 @@ def _assign(centers: jax.Array, x: jax.Array) -> Assignment:
     """`assign` of numbers of ordinary size."""
     squared = distances.ordinary_squared_distances(x, centers)
     least = squared.min(axis=1)
-    return Assignment(jnp.where(jnp.isnan(least), -1, distances.first_min(squared)), least)
+    return Assignment(jnp.where(jnp.isnan(least), -1, search.first_min(squared)), least)
 
 
 def _update(centers: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:

@@ -74,7 +74,7 @@ def _e_step(model: JointBayes, stats: GroupedStats, *, with_covariance: bool) ->
     basis = diagonal_basis(model)
     values = basis.values[:, None]
     # Statistics are stored as columns here, so that the moments are row-major products (see linalg.products).
-    whitened_basis = products.turned(basis.vectors)
+    whitened_basis = products.transposed_copy(basis.vectors)
     z = whitened_basis @ rows_about(stats, model.mean).T  # [d, r]
     residual = z / (1 + stats.row_count[None, :] * values)  # ybar - E[mu]
     mu = stats.row_count[None, :] * values * residual

@@ -3,34 +3,19 @@
 import chex
 import jax
 import jax.numpy as jnp
-from jax.typing import ArrayLike
 
-from jaxface.core import checks
 from jaxface.linalg import scaling
 
 __all__ = [
     "cosine",
     "cosine_matrix",
     "distance",
-    "first_min",
     "norm",
     "normalize",
     "ordinary_squared_distances",
     "safe_sqrt",
     "squared_distance_matrix",
 ]
-
-
-def as_floating(x: ArrayLike) -> jax.Array:
-    """Integers as floating point numbers: bytes of an image would wrap around when they are squared or summed.
-
-    float16 and bfloat16 are refused, as everywhere.
-    """
-    x = jnp.asarray(x)
-    if jnp.issubdtype(x.dtype, jnp.integer) or x.dtype == bool:
-        return x.astype(jnp.promote_types(x.dtype, jnp.float32))
-    checks.floating(x=x)
-    return x
 
 
 def safe_sqrt(x: jax.Array) -> jax.Array:
@@ -41,14 +26,14 @@ def safe_sqrt(x: jax.Array) -> jax.Array:
 
 def norm(x: jax.Array) -> jax.Array:
     """Euclidean length over the last axis, of integers too, in any unit; gradient 0 at the origin."""
-    x = as_floating(x)
+    x = scaling.as_floating(x)
     power = scaling.row_exponents(x)
     return scaling.shifted(_length(scaling.shifted(x, -power)), power)[..., 0]
 
 
 def normalize(x: jax.Array) -> jax.Array:
     """`x / |x|` over the last axis, in any unit; a zero vector stays zero."""
-    x = as_floating(x)
+    x = scaling.as_floating(x)
     x = scaling.shifted(x, -scaling.row_exponents(x))
     length = _length(x)
     return x / jnp.where(length == 0, 1, length)
@@ -57,13 +42,13 @@ def normalize(x: jax.Array) -> jax.Array:
 def squared_distance(x: jax.Array, y: jax.Array) -> jax.Array:
     """`|x - y|^2` of two vectors `[d]`."""
     chex.assert_equal_shape([x, y])
-    return ((as_floating(x) - as_floating(y)) ** 2).sum()
+    return ((scaling.as_floating(x) - scaling.as_floating(y)) ** 2).sum()
 
 
 def distance(x: jax.Array, y: jax.Array) -> jax.Array:
     """`|x - y|` of two vectors `[d]`, in any unit; gradient 0 where they coincide."""
     chex.assert_equal_shape([x, y])
-    return norm(as_floating(x) - as_floating(y))
+    return norm(scaling.as_floating(x) - scaling.as_floating(y))
 
 
 def cosine(x: jax.Array, y: jax.Array) -> jax.Array:
@@ -77,7 +62,7 @@ def squared_distance_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
     Both sides are moved by the mean of y first: distances do not change, and cancellation of large common offsets goes.
     """
     chex.assert_equal(x.shape[1], y.shape[1])
-    x, y = _about_the_mean(as_floating(x), as_floating(y))
+    x, y = _about_the_mean(scaling.as_floating(x), scaling.as_floating(y))
     # Each side has a power of its own: under vmap over rows of x there is one y still, and not one for each row.
     of_x, of_y = scaling.squarable_exponent(x), scaling.squarable_exponent(y)
     x, y, power = scaling.shifted(x, -of_x), scaling.shifted(y, -of_y), jnp.maximum(of_x, of_y)
@@ -115,14 +100,3 @@ def _not_negative(squared: jax.Array) -> jax.Array:
 def _length(x: jax.Array) -> jax.Array:
     """Lengths `[..., 1]` of rows whose squares are in range."""
     return safe_sqrt((x * x).sum(axis=-1, keepdims=True))
-
-
-def first_min(values: jax.Array) -> jax.Array:
-    """Index of the smallest entry over the last axis, the first among equals, as int32.
-
-    A minimum and a comparison vectorise; `argmin` over rows does not and is ten times slower on a CPU.
-    """
-    size = values.shape[-1]
-    is_least = values == values.min(axis=-1, keepdims=True)
-    places = jnp.where(is_least, jnp.arange(size, dtype=jnp.int32), size)
-    return jnp.minimum(places.min(axis=-1), size - 1)

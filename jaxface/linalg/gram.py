@@ -14,7 +14,7 @@ from jaxface.core import checks, messages
 from jaxface.core.pytree import params, static
 from jaxface.linalg import distances, scaling
 
-__all__ = ["Gaussian", "Kernel", "as_kernel", "center", "cosine", "custom", "gaussian", "linear", "polynomial"]
+__all__ = ["Gaussian", "Kernel", "as_kernel", "cosine", "custom", "gaussian", "linear", "polynomial"]
 
 Kernel = Callable[[jax.Array, jax.Array], jax.Array]
 
@@ -25,7 +25,7 @@ class Linear:
 
     def __call__(self, x: jax.Array, y: jax.Array) -> jax.Array:
         """Gram matrix `[n, m]`."""
-        return distances.as_floating(x) @ distances.as_floating(y).T
+        return scaling.as_floating(x) @ scaling.as_floating(y).T
 
 
 @params
@@ -36,7 +36,7 @@ class Gaussian:
 
     def __call__(self, x: jax.Array, y: jax.Array) -> jax.Array:
         """Gram matrix `[n, m]`."""
-        x, y = distances.as_floating(x), distances.as_floating(y)
+        x, y = scaling.as_floating(x), scaling.as_floating(y)
         bandwidth = jnp.asarray(self.bandwidth, jnp.result_type(x, y))
         # In units of the bandwidth nothing leaves the range that matters.
         power = scaling.exponent(bandwidth)
@@ -62,7 +62,7 @@ class Polynomial:
 
     def __call__(self, x: jax.Array, y: jax.Array) -> jax.Array:
         """Gram matrix `[n, m]`."""
-        inner = distances.as_floating(x) @ distances.as_floating(y).T
+        inner = scaling.as_floating(x) @ scaling.as_floating(y).T
         return (inner + jnp.asarray(self.offset, inner.dtype)) ** self.degree
 
 
@@ -102,15 +102,3 @@ def as_kernel(kernel: Any) -> Kernel:
             f"matrices; got {messages.describe(kernel)}."
         )
     return custom(kernel) if jax.tree_util.all_leaves([kernel]) else kernel
-
-
-def center(k: jax.Array) -> jax.Array:
-    """`H K H` `[n, n]` with `H = I - 11'/n`: the Gram matrix of samples moved to zero mean in feature space."""
-    columns = k.mean(axis=0)
-    return k - columns[None, :] - k.mean(axis=1)[:, None] + columns.mean()
-
-
-def center_cross(k_cross: jax.Array, k: jax.Array) -> jax.Array:
-    """The same shift for probes: k_cross `[q, n]` against the training Gram matrix k `[n, n]`."""
-    columns = k.mean(axis=0)
-    return k_cross - columns[None, :] - k_cross.mean(axis=1)[:, None] + columns.mean()

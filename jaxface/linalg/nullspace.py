@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxface.core import checks, machine
 from jaxface.linalg import spectral
 
-__all__ = ["default_rtol", "numerical_rank", "project_out", "qr_complement", "range_basis", "svd_complement"]
+__all__ = ["default_rtol", "numerical_rank", "project_out", "qr_complement", "range_basis"]
 
 
 class Complement(NamedTuple):
@@ -48,7 +48,7 @@ def qr_complement(inner: jax.Array, outer: jax.Array) -> Complement:
     """Null space of `inner [a, d]` inside the row space of `[inner; outer]`, width b, by one thin QR.
 
     The last b columns of Q in `[inner' outer'] = Q R`. Exact and stable when the a + b rows are independent, which
-    `min |R_jj| > (a + b) eps max |R_jj|` checks; otherwise `is_reliable` is False and `svd_complement` serves.
+    `min |R_jj| > (a + b) eps max |R_jj|` checks; otherwise `is_reliable` is False.
     """
     chex.assert_equal(inner.shape[1], outer.shape[1])
     checks.floating(inner=inner, outer=outer)
@@ -62,33 +62,6 @@ def qr_complement(inner: jax.Array, outer: jax.Array) -> Complement:
     last = jnp.eye(rows.shape[1], width, k=-inner.shape[0], dtype=rows.dtype)
     basis = spectral.fix_signs(jax.lax.linalg.ormqr(reflectors.T, scales, last))
     return Complement(basis, jnp.asarray(width, jnp.int32), independent)
-
-
-def svd_complement(inner: jax.Array, total: jax.Array, *, width: int, rtol: float | None = None) -> Complement:
-    """Null space of `inner [a, d]` inside the row space of `total [n, d]`, of any rank, by two thin SVDs.
-
-    The rows of `inner` must lie in the row space of `total`. The rank is `rank(total) - rank(inner)`; more than
-    `width` directions are cut, fewer leave zero columns.
-    """
-    rtol = default_rtol(total) if rtol is None else rtol
-    outside = range_basis(total, rtol=rtol)
-    coordinates = inner @ outside.basis  # [a, r]
-    r = outside.basis.shape[1]
-    # Directions that `total` does not have are lifted out of the null space with a row each.
-    blocked = jnp.where(jnp.arange(r) < outside.rank, 0, _longest_row(coordinates))
-    svd = spectral.thin_svd(jnp.concatenate([coordinates, jnp.diag(blocked)]))
-    used = numerical_rank(svd.values, rtol=rtol)
-    rank = jnp.clip(r - used, 0, width)
-    # Singular values descend: the null directions are the last rows of `right`.
-    null = svd.right[::-1][:width].T if r >= width else jnp.pad(svd.right[::-1].T, ((0, 0), (0, width - r)))
-    basis = outside.basis @ jnp.where((jnp.arange(width) < rank)[None, :], null, 0)
-    return Complement(spectral.fix_signs(basis), rank.astype(jnp.int32), r - used <= width)
-
-
-def _longest_row(x: jax.Array) -> jax.Array:
-    """A size at which a row counts as present but never raises the largest singular value; 1 for a zero matrix."""
-    length = jnp.sqrt((x * x).sum(axis=1)).max()
-    return jnp.where(length > 0, length, 1)
 
 
 def project_out(factor: jax.Array, x: jax.Array, *, rtol: float | None = None) -> jax.Array:
@@ -113,8 +86,8 @@ def _project_out_jvp(
     (factor, x), (d_factor, d_x) = primals, tangents
     pinv = jnp.linalg.pinv(factor, rtol=rtol)  # [d, n]; its own derivative is right, so higher orders are too
     out = _project_out(factor, x, rtol)
-    turned = d_x - (x @ pinv) @ d_factor
-    return out, turned - (turned @ pinv) @ factor - (out @ d_factor.T) @ pinv.T
+    moved = d_x - (x @ pinv) @ d_factor
+    return out, moved - (moved @ pinv) @ factor - (out @ d_factor.T) @ pinv.T
 
 
 def projector(factor: jax.Array, *, rtol: float | None = None) -> jax.Array:

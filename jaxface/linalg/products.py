@@ -1,18 +1,18 @@
 """Large products in the layout in which a CPU computes them fastest; elsewhere they are plain products.
 
 XLA folds a transposition into a product, which then reads a matrix by columns: `A'B` takes up to twice as long as `AB`,
-in float64 above all. `turned(A) @ B` does not.
+in float64 above all. `transposed_copy(A) @ B` does not.
 """
 
 import jax
 import jax.numpy as jnp
 
-__all__ = ["inner_products", "turned"]
+__all__ = ["inner_products", "transposed_copy"]
 
 _STRIPES = 4  # of a large matrix of inner products
 
 
-def turned(a: jax.Array) -> jax.Array:
+def transposed_copy(a: jax.Array) -> jax.Array:
     """`A'` `[q, p]` of a `[p, q]`, in memory of its own."""
     return jax.lax.optimization_barrier(a.T)
 

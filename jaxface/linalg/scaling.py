@@ -1,16 +1,31 @@
 """Powers of two that bring numbers into the middle of their type's range, and take results back.
 
 Squares and fourth powers of float32 leave its range from 1e-10 and 1e9 on. Where a method commutes with a change of
-unit, it runs in a unit of its own: a power of two changes no digit, and numbers of ordinary size keep theirs.
+unit, it runs in a unit of its own: a power of two changes no digit, and numbers of ordinary size stay as they are.
 """
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface.core import checks
 
 __all__ = ["ORDINARY", "exponent", "row_exponents", "shifted", "squarable_exponent"]
 
 ORDINARY = 16  # numbers from 2^-16 to 2^16 have squares and fourth powers far from the ends of float32
-SQUARABLE = 48  # of numbers from 2^-48 to 2^48 sums of squares are
+SQUARABLE = 48  # sums of squares of numbers from 2^-48 to 2^48 are inside the range of float32
+
+
+def as_floating(x: ArrayLike) -> jax.Array:
+    """Integers as floating point numbers: bytes of an image would wrap around when they are squared or summed.
+
+    float16 and bfloat16 are refused, as everywhere.
+    """
+    x = jnp.asarray(x)
+    if jnp.issubdtype(x.dtype, jnp.integer) or x.dtype == bool:
+        return x.astype(jnp.promote_types(x.dtype, jnp.float32))
+    checks.floating(x=x)
+    return x
 
 
 def exponent(*arrays: jax.Array, reach: int = ORDINARY) -> jax.Array:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxface.linalg import distances, products
+from jaxface.linalg import products, scaling
 
 __all__ = ["ClassMoments", "between_factor", "class_moments", "matrix", "total_factor", "within_factor"]
 
@@ -22,7 +22,7 @@ class ClassMoments(NamedTuple):
 
 def class_moments(x: jax.Array, labels: jax.Array, *, num_classes: int) -> ClassMoments:
     """Counts and means of the classes of x `[n, d]`, by segment sums."""
-    x = distances.as_floating(x)
+    x = scaling.as_floating(x)
     ones = jnp.ones(x.shape[0], x.dtype)
     counts = jax.ops.segment_sum(ones, labels, num_classes)
     total = jax.ops.segment_sum(x, labels, num_classes)
@@ -52,5 +52,5 @@ def total_factor(x: jax.Array) -> jax.Array:
 
 def matrix(factor: jax.Array) -> jax.Array:
     """`S = F' F` `[d, d]` of a factor; for small d only, null spaces and ranks come from the factor itself."""
-    columns = products.turned(factor)
+    columns = products.transposed_copy(factor)
     return columns @ columns.T

@@ -51,5 +51,5 @@ def _inverse_factor(a: jax.Array) -> jax.Array:
 def _inverse_factor_jvp(primals: tuple[jax.Array], tangents: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
     """`dR = -low(R dA R') R`, where low is the lower triangle with half of the diagonal."""
     root = _inverse_factor(*primals)
-    turned = root @ symmetrize(tangents[0]) @ root.T
-    return root, -(jnp.tril(turned) - jnp.diag(jnp.diagonal(turned)) / 2) @ root
+    inner = root @ symmetrize(tangents[0]) @ root.T
+    return root, -(jnp.tril(inner) - jnp.diag(jnp.diagonal(inner)) / 2) @ root

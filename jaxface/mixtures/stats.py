@@ -1,7 +1,7 @@
-"""The E-step: sums over samples, additive, and all that an M-step or an encoder ever needs.
+"""The E-step: additive sums over samples, the only statistics that an M-step or an encoder needs.
 
-Two facts make wide products of it. zhat is linear in v, so sums of zhat zhat' follow from sums of v zhat'; and the
-factor L^-T of zhat = L^-T u can wait until the sums are made: `sum g v zhat' = (sum g v u') L^-1`.
+Two facts turn the sums into wide products. zhat is linear in v, so sums of zhat zhat' follow from sums of v zhat'; and
+the factor L^-T of zhat = L^-T u is applied after the summation: `sum g v zhat' = (sum g v u') L^-1`.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks, machine
 from jaxface.linalg import scaling
-from jaxface.linalg.products import turned
+from jaxface.linalg.products import transposed_copy
 from jaxface.linalg.psd import symmetrize
 from jaxface.mixtures.views import (
     NAMES,
@@ -24,9 +24,9 @@ from jaxface.mixtures.views import (
     Woodbury,
     checked,
     evaluate,
+    factorize,
     is_full,
     latent_cov,
-    solve,
     squares_beside,
 )
 
@@ -34,16 +34,16 @@ __all__ = ["e_step", "log_likelihood", "merge", "stepwise"]
 
 
 class ViewMoments(NamedTuple):
-    """Sums of one view for r = v - about, weighted by the responsibilities g."""
+    """Sums of one view for r = v - center, weighted by the responsibilities g."""
 
-    center: jax.Array  # [k, n], the means that the E-step had
+    center: jax.Array  # [k, n], the means of the components in the E-step
     first: jax.Array  # [k, n], sum g r
     second: jax.Array  # [k, n], sum g r^2; for full noise [k, n, n], sum g r r'
     cross: jax.Array  # [k, n, d], sum g r zhat'
 
 
 class Moments(NamedTuple):
-    """Sums over samples; those of disjoint samples at the same parameters add."""
+    """Sums over samples; those of disjoint samples at the same parameters can be added."""
 
     weight: jax.Array  # [k], sum g
     latent: jax.Array  # [k, d], sum g zhat
@@ -59,7 +59,7 @@ class Blocks(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """What is summed: r = v - origin, and u for zhat."""
+    """Sums of a block, of r = v - origin and of u instead of zhat."""
 
     weight: jax.Array  # [k]
     first: jax.Array  # [k, n]
@@ -72,8 +72,8 @@ def e_step(
 ) -> tuple[Moments, jax.Array]:
     """(13), (18)-(20): the sums of samples, `[s, n]` for each view, and their log-likelihood (12).
 
-    `sample_weights` `[s]` count a sample more or less often; one of weight 0 is left out, whatever it holds. Memory grows with
-    `block_size` times k d, the result does not depend on it.
+    `sample_weights` `[s]` say how often each sample counts; a sample of weight 0 is left out and may hold anything.
+    Memory grows with `block_size` times k d; the result does not depend on it.
     """
     return e_step_blocks(model.log_weights, model.views, to_blocks(model, views, sample_weights, block_size))
 
@@ -95,10 +95,10 @@ def merge(a: Moments, b: Moments) -> Moments:
 
 
 def stepwise(old: Moments, new: Moments, rate: jax.Array | float) -> Moments:
-    """Stepwise EM: `(1 - rate) old + rate new`, both for one sample on average, about the means of `new`.
+    """Stepwise EM: `(1 - rate) old + rate new`, both divided by their total weight, about the means of `new`.
 
-    Mini-batches follow one another, each from an E-step at the parameters of its turn, and each is followed by an
-    M-step. The rates must fall, for example as `(t + 2)^-0.7`.
+    Each mini-batch has its own E-step, at the parameters of that moment, and is followed by an M-step. The rates must
+    fall, for example as `(t + 2)^-0.7`.
     """
     checks.between("rate", rate, 0.0, 1.0)
     rate = jnp.asarray(rate, new.weight.dtype)
@@ -118,7 +118,7 @@ def recenter(moments: Moments, means: tuple[jax.Array, ...]) -> Moments:
 
 
 def in_data_units(sums: ViewMoments, powers: jax.Array) -> ViewMoments:
-    """Sums of a view from units of `2^powers` `[n]`; the means are left as they are."""
+    """Sums of a view from units of `2^powers` `[n]` to those of the data; the means stay as they are."""
     both = powers[None, :, None] + powers[None, None, :] if is_full(sums.second) else 2 * powers[None, :]
     return sums._replace(
         first=scaling.shifted(sums.first, powers[None, :]),
@@ -128,7 +128,7 @@ def in_data_units(sums: ViewMoments, powers: jax.Array) -> ViewMoments:
 
 
 def positive_floor(weight: jax.Array) -> jax.Array:
-    """A sum of weights to divide by."""
+    """A sum of weights, raised to the smallest normal number: a divisor that is never zero."""
     return jnp.maximum(weight, machine.tiny(weight.dtype))
 
 
@@ -145,21 +145,22 @@ def to_blocks(
     *,
     with_nan: bool = False,
 ) -> Blocks:
-    """Checked samples in as few blocks as `block_size` allows, nearly equal; NaN is refused unless asked for.
+    """Checked samples in as few blocks of nearly equal size as `block_size` allows; NaN is refused unless `with_nan`.
 
-    A block takes every b-th sample: where the samples are cut over devices, so is each block.
+    A block takes every b-th sample, so that each block of sharded samples is sharded, too.
     """
-    given = checked(model, views, "s")
-    size = given[0].shape[0]
+    arrays = checked(model, views, "s")
+    size = arrays[0].shape[0]
     checks.at_least("the number of samples", size, 1)
     if sample_weights is not None:
-        checks.shapes(x=(given[0], "s n"), sample_weights=(sample_weights, "s"))
-        checks.between("weights", sample_weights, 0.0, jnp.inf, closed_high=False)
-        sample_weights = jnp.asarray(sample_weights, jnp.result_type(*given))
-        checks.positive("the sum of the weights", sample_weights.sum())
+        checks.shapes(x=(arrays[0], "s n"), sample_weights=(sample_weights, "s"))
+        checks.between("sample_weights", sample_weights, 0.0, jnp.inf, closed_high=False)
+        sample_weights = jnp.asarray(sample_weights, jnp.result_type(*arrays))
+        checks.positive("the sum of sample_weights", sample_weights.sum())
     if not with_nan:
-        finite_where_counted(given, sample_weights)
-    return _in_blocks([jnp.asarray(view) for view in given], sample_weights, number=blocks.num_blocks(size, block_size))
+        finite_where_counted(arrays, sample_weights)
+    number = blocks.num_blocks(size, block_size)
+    return _in_blocks([jnp.asarray(view) for view in arrays], sample_weights, number=number)
 
 
 def finite_where_counted(views: Sequence[ArrayLike], sample_weights: ArrayLike | None) -> None:
@@ -186,7 +187,7 @@ def e_step_blocks(
     log_weights: jax.Array, views: tuple[View, ...], samples: Blocks, factors: jax.Array | None = None
 ) -> tuple[Moments, jax.Array]:
     """`e_step` of samples in blocks, or of samples times `factors` `[n]`."""
-    woodbury = solve(log_weights, views)
+    woodbury = factorize(log_weights, views)
 
     def of_block(values: jax.Array, sample_weights: jax.Array) -> tuple[_Sums, jax.Array]:
         values = values if factors is None else values * factors[None, :]
@@ -199,11 +200,11 @@ def e_step_blocks(
 @jax.jit
 def log_likelihood_of_blocks(log_weights: jax.Array, views: tuple[View, ...], samples: Blocks) -> jax.Array:
     """`log_likelihood` of samples in blocks."""
-    woodbury = solve(log_weights, views)
+    woodbury = factorize(log_weights, views)
 
-    @jax.checkpoint  # a derivative keeps the samples of a block and not what the components make of them
+    @jax.checkpoint  # for a derivative, keep the samples of a block and recompute the densities of the components
     def of_block(values: jax.Array, sample_weights: jax.Array) -> jax.Array:
-        log_joint = jax.vmap(lambda v: evaluate(woodbury, v).log_joint)(values)
+        log_joint = blocks.each_row(evaluate, woodbury, values).log_joint
         return sample_weights @ (jax.nn.logsumexp(log_joint, axis=1) - woodbury.log_unit)
 
     return _fold(of_block, samples)
@@ -225,12 +226,12 @@ def _fold(of_block: Any, samples: Blocks) -> Any:
 def _sums_of_block(
     woodbury: Woodbury, views: tuple[View, ...], values: jax.Array, sample_weights: jax.Array
 ) -> tuple[_Sums, jax.Array]:
-    log_joint, u = jax.vmap(partial(evaluate, woodbury))(values)
+    log_joint, u = blocks.each_row(evaluate, woodbury, values)
     highest = log_joint.max(axis=1, keepdims=True)
     joint = jnp.exp(log_joint - highest)
     density = joint.sum(axis=1, keepdims=True)
     g = joint * (sample_weights[:, None] / density)  # [s, k]
-    weighted = turned(g)
+    weighted = transposed_copy(g)
     r = (values - woodbury.origin[None, :]) * woodbury.factors[None, :]
     parts = jnp.split(r, np.cumsum([view.mean.shape[1] for view in views])[:-1], axis=1)
     if is_full(views[0].noise):
@@ -238,14 +239,14 @@ def _sums_of_block(
     else:
         halves = [jnp.split(weighted @ squares_beside(part), 2, axis=1) for part in parts]
         first, second = jnp.concatenate([half[1] for half in halves], axis=1), tuple(half[0] for half in halves)
-    cross = jnp.tensordot(turned(r), g[:, None, :] * u, 1)
+    cross = jnp.tensordot(transposed_copy(r), g[:, None, :] * u, 1)
     log_density = (highest + jnp.log(density))[:, 0] - woodbury.log_unit
     return _Sums(g.sum(axis=0), first, second, cross), sample_weights @ log_density
 
 
 def _outer_sum(g: jax.Array, r: jax.Array) -> jax.Array:
     """`sum_i g_ik r_i r_i'` `[k, n, n]` as one wide product."""
-    return jnp.tensordot(turned(r), g[:, :, None] * r[:, None, :], 1).transpose(1, 0, 2)
+    return jnp.tensordot(transposed_copy(r), g[:, :, None] * r[:, None, :], 1).transpose(1, 0, 2)
 
 
 def _moments(woodbury: Woodbury, views: tuple[View, ...], sums: _Sums) -> Moments:

@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import blocks, checks, machine
+from jaxface.core import blocks, checks, machine, search
 from jaxface.linalg import distances, scaling
 from jaxface.sparse.dictionary import (
     Dictionary,
@@ -225,8 +225,8 @@ def _largest(correlations: jax.Array) -> jax.Array:
     """
     k = correlations.shape[0]
     groups = jnp.pad(correlations, (0, -k % _GROUP)).reshape(-1, _GROUP)
-    group = distances.first_min(-jnp.abs(groups).max(axis=1))
-    return group * _GROUP + distances.first_min(-jnp.abs(groups[group]))
+    group = search.first_min(-jnp.abs(groups).max(axis=1))
+    return group * _GROUP + search.first_min(-jnp.abs(groups[group]))
 
 
 def _rescaled(code: SparseCode, length: jax.Array) -> SparseCode:

@@ -98,7 +98,7 @@ def _fit_dual(x: jax.Array, groups: jax.Array, contrasts: Contrasts) -> tuple[Li
 
 def _projected(lower: jax.Array, inner: jax.Array, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Rows without their part in the span of `inner`, LL' = inner inner', as `root` times orthonormal ones."""
-    rows = rows - products.turned(cho_solve((lower, True), inner @ rows.T)) @ inner
+    rows = rows - products.transposed_copy(cho_solve((lower, True), inner @ rows.T)) @ inner
     root = jnp.linalg.cholesky(rows @ rows.T)
     # The inverse of the small factor: a product is faster than a triangular solve with as many columns as pixels.
     return root, solve_triangular(root, jnp.eye(len(root), dtype=root.dtype), lower=True) @ rows

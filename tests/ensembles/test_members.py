@@ -8,7 +8,7 @@ from jaxface.ensembles import choose, fit_members, log_posteriors, posteriors, s
 from jaxface.ensembles.members import map_members
 from jaxface.joint_bayes import collect, fit, init, llr_matrix
 from jaxface.joint_bayes.scores import diagonalize
-from jaxface.linalg import nullspace, scatter, spectral
+from jaxface.linalg import nullspace, scatter
 from jaxface.subspace import np_per, pca
 from jaxface.subspace.linear_map import LinearMap, transform
 from tests.ensembles import draws
@@ -26,7 +26,7 @@ def null_space_lda(rows, x, labels):
     bag, people = x[rows], labels[rows]
     within = scatter.within_factor(bag, people, num_classes=4)
     between = nullspace.project_out(within, scatter.between_factor(bag, people, num_classes=4))
-    return LinearMap(mean=bag.mean(axis=0), basis=spectral.thin_svd(between).right[:3].T)
+    return LinearMap(mean=bag.mean(axis=0), basis=nullspace.range_basis(between).basis[:, :3])
 
 
 def weak_labels(rows, x, labels):

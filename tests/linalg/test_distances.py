@@ -35,14 +35,6 @@ def test_nan_is_not_taken_for_a_vector_of_no_length():
     assert np.isnan(distances.norm(jnp.asarray([np.nan, 1.0])))
 
 
-def test_first_min_takes_the_first_of_ties_and_survives_nan():
-    values = jnp.array([[3.0, 1.0, 1.0], [2.0, 2.0, 2.0], [jnp.nan, 1.0, 2.0]])
-    found = distances.first_min(values)
-    assert found.dtype == jnp.int32
-    assert found[:2].tolist() == [1, 0]
-    assert 0 <= int(found[2]) < 3
-
-
 def test_bytes_do_not_wrap_around(rng):
     x, y = (rng.integers(0, 256, (3, 40)).astype(np.uint8) for _ in range(2))
     for fn in (distances.cosine_matrix, distances.squared_distance_matrix):

@@ -52,13 +52,6 @@ def test_changing_the_bandwidth_does_not_retrace(rng):
     assert len(traces) == 1
 
 
-def test_centring_equals_centring_in_feature_space(rng):
-    x, probes = rng.normal(size=(6, 4)) + 3, rng.normal(size=(3, 4))
-    centered = x - x.mean(0)
-    assert_close(gram.center(x @ x.T), centered @ centered.T, factor=10)
-    assert_close(gram.center_cross(probes @ x.T, x @ x.T), (probes - x.mean(0)) @ centered.T, factor=10)
-
-
 def test_errors_name_the_argument():
     with pytest.raises(ValueError, match=r"bandwidth must lie in \(0, inf\); got -1.0"):
         gram.gaussian(bandwidth=-1.0)

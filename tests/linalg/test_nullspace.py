@@ -30,43 +30,23 @@ def dense_complement(within, total):
     return outside @ vectors[:, values < 1e-9 * max(values.max(), 1.0)]
 
 
-def test_qr_and_svd_routes_equal_the_dense_definition(rng):
+def test_the_complement_equals_the_dense_definition(rng):
     x = grouped(rng, 7, 3, 40)
     inner, outer, total, within = factors(x)
     expected = dense_complement(within, total)
     assert expected.shape[1] == 6
-    by_qr = nullspace.qr_complement(inner, outer)
-    by_svd = nullspace.svd_complement(within, total, width=6)
-    for found in (by_qr, by_svd):
-        assert largest_angle(found.basis, expected) < 1e-10
-        assert int(found.rank) == 6
-        assert bool(found.is_reliable)
+    complement = nullspace.qr_complement(inner, outer)
+    assert largest_angle(complement.basis, expected) < 1e-10
+    assert int(complement.rank) == 6
+    assert bool(complement.is_reliable)
 
 
-@pytest.mark.parametrize(("duplicate_of", "expected_rank"), [((0, 1), 6), ((3, 0), 5)])
-def test_duplicates_lower_the_rank_only_between_groups(rng, duplicate_of, expected_rank):
+@pytest.mark.parametrize("duplicate_of", [(0, 1), (3, 0)])
+def test_duplicates_are_reported(rng, duplicate_of):
     x = grouped(rng, 7, 3, 40)
     x[0, 0] = x[duplicate_of]
-    inner, outer, total, within = factors(x)
+    inner, outer, _, _ = factors(x)
     assert not bool(nullspace.qr_complement(inner, outer).is_reliable)
-    found = nullspace.svd_complement(within, total, width=6)
-    assert int(found.rank) == expected_rank
-    assert largest_angle(found.basis, dense_complement(within, total)) < 1e-9
-    assert_close(found.basis[:, expected_rank:], np.zeros((40, 6 - expected_rank)))
-
-
-def test_fewer_dimensions_than_differences_leaves_nothing(rng):
-    _, _, total, within = factors(grouped(rng, 5, 4, 9))
-    found = nullspace.svd_complement(within, total, width=4)
-    assert int(found.rank) == 0
-    assert_close(found.basis, np.zeros((9, 4)))
-
-
-def test_width_below_the_rank_is_reported(rng):
-    _, _, total, within = factors(grouped(rng, 7, 3, 40))
-    found = nullspace.svd_complement(within, total, width=4)
-    assert int(found.rank) == 4
-    assert not bool(found.is_reliable)
 
 
 @pytest.mark.parametrize("condition", [2e2, 3e3, 3e4])

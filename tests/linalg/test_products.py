@@ -27,5 +27,5 @@ def test_a_turned_factor_stays_turned_inside_a_program(rng):
         return "lhs_contracting_dims={0}" in text
 
     assert contracted(lambda a, b: a.T @ b)
-    assert not contracted(lambda a, b: products.turned(a) @ b)
-    assert_close(jax.jit(lambda a, b: products.turned(a) @ b)(a, b), a.T @ b)
+    assert not contracted(lambda a, b: products.transposed_copy(a) @ b)
+    assert_close(jax.jit(lambda a, b: products.transposed_copy(a) @ b)(a, b), a.T @ b)
