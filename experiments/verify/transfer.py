@@ -30,7 +30,7 @@ from jaxface.joint_bayes.posterior import EStep
 from jaxface.losses import calibration
 from jaxface.metrics import calibration as calibration_metrics
 from jaxface.metrics import verification
-from jaxface.runtime.log import Writer, progress
+from jaxface.runtime.log import JsonlWriter, progress
 from jaxface.subspace import LinearMap, pca
 from jaxface.verifier import Verifier
 from jaxface.verifier.coordinates import reduce
@@ -90,7 +90,7 @@ def check(config: ConfigDict, *, section: str = "") -> None:
 
 
 def measure(
-    config: ConfigDict, source: Vectors, target: Vectors, rng: np.random.Generator, writer: Writer | None = None
+    config: ConfigDict, source: Vectors, target: Vectors, rng: np.random.Generator, writer: JsonlWriter | None = None
 ) -> dict[str, np.ndarray]:
     """Every measure `[measures, methods, sizes, splits]`, the chosen weights, and the scores of all splits.
 

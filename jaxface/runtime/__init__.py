@@ -10,7 +10,7 @@ lock         one process a folder, on every system
 checkpoint   orbax checkpoints of iterative runs; a damaged one is named and skipped
 params_io    model files: safetensors with class, static fields, version and digest
 structure    models as JSON and tensors, each part checked against its class
-log          scalars to JSONL, the log and TensorBoard; progress bars
+log          scalars to a file of JSON lines; progress bars
 select       config sections to keyword arguments and functions, with the nearest name for a typo
 environment  precision, BLAS threads, compilation cache, provenance
 """

@@ -1,4 +1,4 @@
-"""Numbers while a study runs: one small interface, several places to write to, and progress for long host loops."""
+"""Numbers while a study runs: a file of JSON lines, and progress of long host loops."""
 
 import contextlib
 import json
@@ -6,36 +6,16 @@ import math
 import pathlib
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from typing import Any, TypeVar
 
-import numpy as np
 from absl import logging
 
 from jaxface.runtime.files import read_bytes, storage_error, write_atomically
 
-__all__ = ["JsonlWriter", "Writer", "progress"]
+__all__ = ["JsonlWriter", "progress"]
 
 T = TypeVar("T")
-
-
-class Writer(Protocol):
-    """Where scalars, images and texts go."""
-
-    def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """Named numbers at a step."""
-
-    def images(self, step: int, images: Mapping[str, np.ndarray]) -> None:
-        """Named images `[h, w]` or `[h, w, 3]` in [0, 1] at a step."""
-
-    def text(self, step: int, texts: Mapping[str, str]) -> None:
-        """Named texts at a step."""
-
-    def flush(self) -> None:
-        """Hands everything to the operating system."""
-
-    def close(self) -> None:
-        """Flushes and lets go of files."""
 
 
 class JsonlWriter:
@@ -49,19 +29,10 @@ class JsonlWriter:
             self._file = open(file, "a", encoding="utf-8", newline="\n")  # noqa: SIM115 - held until `close`
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """Writes one line; NaN and infinities become null, for JSON has none."""
-        self._line(step, {name: _finite_or_none(value) for name, value in values.items()})
-
-    def images(self, step: int, images: Mapping[str, np.ndarray]) -> None:
-        """Images have no place in a line of numbers."""
-
-    def text(self, step: int, texts: Mapping[str, str]) -> None:
-        """Writes one line."""
-        self._line(step, texts)
-
-    def flush(self) -> None:
-        """Hands everything to the operating system."""
+        """Writes named numbers at a step as one line; NaN and infinities become null, for JSON has none."""
+        entry = {"step": int(step)} | {name: _finite_or_none(value) for name, value in values.items()}
         with self._naming_errors():
+            self._file.write(json.dumps(entry) + "\n")
             self._file.flush()
 
     def close(self) -> None:
@@ -69,106 +40,12 @@ class JsonlWriter:
         with self._naming_errors():
             self._file.close()
 
-    def _line(self, step: int, values: Mapping[str, Any]) -> None:
-        with self._naming_errors():
-            self._file.write(json.dumps({"step": int(step)} | dict(values)) + "\n")
-            self._file.flush()
-
     @contextlib.contextmanager
     def _naming_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
             raise storage_error(self._path, error) from error
-
-
-class LogWriter:
-    """Scalars and texts as lines of the log."""
-
-    def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """One line."""
-        logging.info("step %d  %s", step, "  ".join(f"{name} {value:.6g}" for name, value in values.items()))
-
-    def images(self, step: int, images: Mapping[str, np.ndarray]) -> None:
-        """A log shows no images."""
-
-    def text(self, step: int, texts: Mapping[str, str]) -> None:
-        """One line a text."""
-        for name, text in texts.items():
-            logging.info("step %d  %s: %s", step, name, text)
-
-    def flush(self) -> None:
-        """The log flushes itself."""
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-
-class TensorboardWriter:
-    """TensorBoard event files, without TensorFlow; needs the extra `tensorboard`."""
-
-    def __init__(self, folder: pathlib.Path):
-        try:
-            import tensorboardX
-        except ImportError as error:
-            raise ValueError("TensorBoard files need tensorboardX: pip install 'jaxface[tensorboard]'.") from error
-        self._writer = tensorboardX.SummaryWriter(str(folder))
-
-    def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """One point a name."""
-        for name, value in values.items():
-            self._writer.add_scalar(name, float(value), step)
-
-    def images(self, step: int, images: Mapping[str, np.ndarray]) -> None:
-        """One image a name."""
-        for name, image in images.items():
-            self._writer.add_image(name, np.asarray(image), step, dataformats="HWC" if np.ndim(image) == 3 else "HW")
-
-    def text(self, step: int, texts: Mapping[str, str]) -> None:
-        """One text a name."""
-        for name, text in texts.items():
-            self._writer.add_text(name, text, step)
-
-    def flush(self) -> None:
-        """Hands everything to the operating system."""
-        self._writer.flush()
-
-    def close(self) -> None:
-        """Flushes and closes the files."""
-        self._writer.close()
-
-
-class MultiWriter:
-    """Writes everything to each of several writers."""
-
-    def __init__(self, writers: Sequence[Writer]):
-        self._writers = tuple(writers)
-
-    def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """Named numbers at a step."""
-        for writer in self._writers:
-            writer.scalars(step, values)
-
-    def images(self, step: int, images: Mapping[str, np.ndarray]) -> None:
-        """Named images at a step."""
-        for writer in self._writers:
-            writer.images(step, images)
-
-    def text(self, step: int, texts: Mapping[str, str]) -> None:
-        """Named texts at a step."""
-        for writer in self._writers:
-            writer.text(step, texts)
-
-    def flush(self) -> None:
-        """Flushes all."""
-        for writer in self._writers:
-            writer.flush()
-
-    def close(self) -> None:
-        """Closes all."""
-        with contextlib.ExitStack() as stack:
-            for writer in self._writers:
-                stack.callback(writer.close)
 
 
 def progress(items: Iterable[T], what: str, *, total: int | None = None, every_seconds: float = 20.0) -> Iterator[T]:
@@ -188,7 +65,7 @@ def progress(items: Iterable[T], what: str, *, total: int | None = None, every_s
 
 
 def _kept_lines(file: pathlib.Path, resume_step: int | None) -> Iterator[dict[str, Any]]:
-    """The lines before `resume_step`; a damaged one is named, the half-written last line of a kill goes in silence."""
+    """The lines before `resume_step`: a damaged line is named in the log, a half-written last one is dropped."""
     content = read_bytes(file) if file.exists() and resume_step != 0 else b""
     lines = content.split(b"\n")
     for number, line in enumerate(lines, start=1):
