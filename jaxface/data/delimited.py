@@ -98,7 +98,9 @@ def _is_header(rows: list[list[str]], known: Collection[str]) -> bool:
 
     def is_name(place: int) -> bool:
         word = head[place]
-        return word in known and not (is_truth(word) and any(row[place : place + 1] == [word] for row in below))
+        return word in known and not (
+            is_truth(word) and any(word in " ".join(row[place : place + 1]).lower() for row in below)
+        )
 
     return any(map(is_name, range(len(head))))
 

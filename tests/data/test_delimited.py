@@ -44,6 +44,6 @@ def test_numbers_are_ascii_digits_infinities_or_nan():
 
 def test_words_of_truth(tmp_path):
     cells = ["Same", "0", "NONTARGET", "yes", "False"]
-    table = delimited.table(tmp_path, [[cell] for cell in cells])
+    table = delimited.table(tmp_path, [[cell, "0"] for cell in cells])
     np.testing.assert_array_equal(delimited.truth(table, 0), [True, False, False, True, False])
     assert not delimited.are_truths(["1", "2"])
