@@ -10,14 +10,14 @@ import numpy as np
 
 from benchmarks.rows import Row, speedup
 from jaxface import mixtures
-from jaxface.mixtures import encode, gmm, normalize
+from jaxface.mixtures import encoding, gmm, normalization
 
 _SEED = 20260711
 _PAIRS, _COMPONENTS = 100_000, 64
 _DIM_X, _DIM_Y, _LATENT_DIM = 96, 108, 32
 _IMAGES, _DESCRIPTORS, _DIM = 1000, 500, 64
 
-_fisher_vector = functools.partial(encode.fisher_vector, normalization=normalize.concatenated)
+_fisher_vector = functools.partial(encoding.fisher_vector, normalization=normalization.concatenate)
 
 
 class Problem(NamedTuple):
@@ -153,7 +153,7 @@ ROWS = (
         peer="scikit-image fisher_vector, image by image",
         dtype="float32",
         data=_images,
-        ours=lambda images: encode.encode_batch(images.model, images.x, encoder=_fisher_vector),
+        ours=lambda images: encoding.encode_batch(images.model, images.x, encoder=_fisher_vector),
         theirs=_their_vectors,
         agree=_same_vectors,
         target=speedup(at_least=20.0),

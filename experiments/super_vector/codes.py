@@ -1,26 +1,28 @@
-"""Mixtures of the training descriptors, and every image as a vector.
+"""Mixtures of the training descriptors, and every image as one vector, its code.
 
-All vectors of a mixture come from one E-step an image. Fisher vectors have a Gaussian mixture for each view, the others
-one mixture of probabilistic CCA. Everything is normalised alike: signed root, unit rows, unit length.
+Fisher vectors come from a Gaussian mixture for each view, the other codes from one mixture of probabilistic CCA. All
+codes have the same normalisation: signed root, unit rows, unit length.
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
 from ml_collections import ConfigDict
 
 from experiments.super_vector.sets import Descriptors
 from jaxface import mixtures
 from jaxface.core import prng
-from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
-from jaxface.mixtures import encoding, gmm, normalization
-from jaxface.mixtures.normalization import Parts
+from jaxface.linalg import distances
+from jaxface.mixtures import PCCAMixture, encoding, gmm, normalization
 
 FISHER = ("Fisher vector of x", "Fisher vector of y", "Fisher vectors of both")
 SUPER = ("latent vector", "gradient vector", "super vector", "super vector, whitened")
 METHODS = (*FISHER, *SUPER)
-BASELINE, CLAIM = FISHER[2], SUPER[2]
+BASELINE = FISHER[2]
 
 
 def settings(config: ConfigDict) -> list[tuple[int, int]]:
@@ -35,40 +37,45 @@ def longest(descriptors: Descriptors, num_components: int, latent_dim: int) -> i
     return num_components * (latent_dim + 2 * descriptors.x.shape[2] + 2 * descriptors.y.shape[2])
 
 
-def fisher(
+def fisher_vectors(
     config: ConfigDict, key: jax.Array, descriptors: Descriptors, *, num_components: int
 ) -> Mapping[str, jax.Array]:
-    """Vectors `[i, f]` from a Gaussian mixture for each view."""
-    blocks: list[Parts] = []
+    """Fisher vectors `[i, f]` of each view, from a Gaussian mixture for each, and of both views joined."""
+    of_views = []
     for name, view, sample in zip("xy", descriptors[:2], descriptors.sample, strict=True):
         start = gmm.init(prng.stream(key, f"Gaussians of {name}"), sample, num_components=num_components)
         model, info = gmm.fit(sample, start, num_iters=config.num_iters)
         raise_if_failed(info, f"Gaussian mixture of view {name}")
-        scores = encoding.encode_batch(model, view, encoder=encoding.whitened)
-        blocks.append((*scores.means, *scores.noises))
-    return dict(zip(FISHER, map(_normalized, (*blocks, (*blocks[0], *blocks[1]))), strict=True))
+        of_views.append(mixtures.encode_batch(model, view, encoder=_fisher_rows))
+    vectors = (*of_views, jnp.concatenate(of_views, axis=1))
+    return dict(zip(FISHER, map(distances.normalize, vectors), strict=True))
 
 
-def shared(
+_fisher_rows = partial(mixtures.fisher_vector, normalization=normalization.unit_rows)
+
+
+def super_vectors(
     config: ConfigDict, key: jax.Array, descriptors: Descriptors, *, num_components: int, latent_dim: int
 ) -> Mapping[str, jax.Array]:
-    """Vectors `[i, f]` from one mixture of probabilistic CCA."""
+    """The codes `[i, f]` named in `SUPER`, from one mixture of probabilistic CCA."""
     start = mixtures.init(
         prng.stream(key, "pairs"), *descriptors.sample, num_components=num_components, latent_dim=latent_dim
     )
     model, info = mixtures.fit(*descriptors.sample, start, num_iters=config.num_iters)
     raise_if_failed(info, "mixture of probabilistic CCA")
-    scores = encoding.encode_batch(model, descriptors.x, descriptors.y, encoder=encoding.closed_form)
-    whitened = each_row(encoding.whiten, model, scores)
-    private, white = (
-        tuple(block for pair in zip(each.means, each.noises, strict=True) for block in pair)
-        for each in (scores, whitened)
+    return mixtures.encode_batch(model, descriptors.x, descriptors.y, encoder=_super_vectors)
+
+
+def _super_vectors(
+    model: PCCAMixture, *views: ArrayLike, sample_weights: ArrayLike | None = None
+) -> Mapping[str, jax.Array]:
+    """All codes of one image, from one E-step."""
+    scores = encoding.closed_form(model, *views, sample_weights=sample_weights)
+    plain, whitened = map(encoding.precomputed, (scores, encoding.whiten(model, scores)))
+    vectors = (
+        mixtures.latent_vector(model, *views, scoring=plain),
+        mixtures.gradient_vector(model, *views, scoring=plain),
+        mixtures.super_vector(model, *views, scoring=plain),
+        mixtures.super_vector(model, *views, scoring=whitened),
     )
-    blocks = ((scores.latent,), private, (scores.latent, *private), (scores.latent, *white))
-    return dict(zip(SUPER, map(_normalized, blocks), strict=True))
-
-
-@jax.jit
-def _normalized(blocks: Parts) -> jax.Array:
-    """Parts `[i, k, f]` as vectors of unit length."""
-    return jax.vmap(normalization.standard)(blocks)
+    return dict(zip(SUPER, vectors, strict=True))

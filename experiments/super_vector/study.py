@@ -61,12 +61,12 @@ def of_split(config: ConfigDict, given: Sets, split: Split, number: int) -> dict
         own = prng.stream(key, f"{num_components} components")
         longest = codes.longest(descriptors, num_components, max(d for k, d in sizes if k == num_components))
         judge = partial(recognize.evaluate, config, ids=given.ids, split=split, longest=longest)
-        views = codes.fisher(config, own, descriptors, num_components=num_components)
+        views = codes.fisher_vectors(config, own, descriptors, num_components=num_components)
         fisher = {name: judge(codes=vectors) for name, vectors in views.items()}
         for row, (k, latent_dim) in enumerate(sizes):
             if k != num_components:
                 continue
-            both = codes.shared(config, own, descriptors, num_components=k, latent_dim=latent_dim)
+            both = codes.super_vectors(config, own, descriptors, num_components=k, latent_dim=latent_dim)
             found = fisher | {name: judge(codes=both[name]) for name in SUPER}
             for column, name in enumerate(METHODS):
                 errors[row, column], eer[row, column] = found[name]

@@ -32,8 +32,8 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
         key = prng.stream(jax.random.fold_in(jax.random.key(config.seed), number), "codes")
         descriptors = sets.describe(config, given, split, number)
         vectors = {
-            **codes.fisher(config, key, descriptors, num_components=config.num_components),
-            **codes.shared(
+            **codes.fisher_vectors(config, key, descriptors, num_components=config.num_components),
+            **codes.super_vectors(
                 config, key, descriptors, num_components=config.num_components, latent_dim=config.latent_dim
             ),
         }

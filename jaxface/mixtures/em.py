@@ -23,8 +23,9 @@ from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.linalg import scaling
 from jaxface.linalg.psd import symmetrize
 from jaxface.linalg.small_cholesky import inverse, inverse_factor
-from jaxface.mixtures import repairs, stats
+from jaxface.mixtures import stats
 from jaxface.mixtures.pcca import PCCAMixture
+from jaxface.mixtures.repairs import least_noise, raise_noise, reseed
 from jaxface.mixtures.stats import Blocks, Moments, ViewMoments, positive_floor
 from jaxface.mixtures.views import (
     Mixture,
@@ -93,13 +94,13 @@ def m_step(model: M, moments: Moments, *, regression: Regression = joint, floor:
     checks.positive("floor", floor)
     views = regression(model.views, moments)
     recentered = stats.recenter(moments, tuple(view.mean for view in views))
-    donors = repairs.donors(moments.weight)
+    donors = reseed(moments.weight)
     width = sum(view.mean.shape[1] for view in views)
     repaired, jitters = [], []
     for view, sums in zip(views, recentered.views, strict=True):
         noise = stats.mean_of(residual(view, moments, sums), moments.weight)
         mean, loadings, noise = (leaf[donors.source] for leaf in (view.mean, view.loadings, noise))
-        noise, jitter = repairs.raise_noise(noise, repairs.least_noise(moments, sums, floor)[donors.source])
+        noise, jitter = raise_noise(noise, least_noise(moments, sums, floor)[donors.source])
         # Move the copy by one standard deviation in total, not per dimension; farther out it would attract no samples.
         move = jnp.sqrt(diagonal(noise) / width) * donors.steps[:, None]
         repaired.append(View(mean + move, loadings, noise))

@@ -1,7 +1,7 @@
-"""Mixtures of Gaussians with diagonal covariances: one view, nothing shared.
+"""Mixtures of Gaussians with diagonal covariances: one view and no latent.
 
-The model is `PCCAMixture` with one view and d = 0, and that is how it is computed: `log_density`, `responsibilities`,
-`e_step`, `m_step`, `log_likelihood` and the encoders take a `GMM` with x alone.
+The model is a `PCCAMixture` with one view and d = 0 and uses the same code: `log_density`, `responsibilities`,
+`e_step`, `m_step`, `log_likelihood` and the encoders accept a `GMM` and x.
 """
 
 from functools import partial
@@ -29,7 +29,7 @@ class GMM:
     variance: jax.Array  # [k, n]
 
     def check(self) -> None:
-        """Refuses shapes that do not fit, weights that are none and variances that are not positive; on the host."""
+        """Refuses wrong shapes, weights that do not add up to 1 and variances that are not positive; on the host."""
         checks.shapes(
             log_weights=(self.log_weights, "... k"), mean=(self.mean, "... k n"), variance=(self.variance, "... k n")
         )
@@ -48,7 +48,11 @@ class GMM:
 
 
 def init(key: jax.Array, x: ArrayLike, *, num_components: int, ridge: float = 1e-3, num_iters: int = 10) -> GMM:
-    """Means and variances of the clusters of x `[s, n]`, with the ridge and the one sample of `initialize`."""
+    """Means and variances of the clusters of x `[s, n]`.
+
+    As in `mixtures.init`, a variance includes that of all data with the weight of one sample and a ridge relative to
+    the mean variance. `num_iters` counts the steps of k-means.
+    """
     sizes = checks.samples(x=(x, "s n"))
     checks.positive("ridge", ridge)
     initialization.check_components(key, num_components, sizes["s"])
@@ -75,7 +79,7 @@ def fit(
     floor: float = 1e-6,
     block_size: int = 1024,
 ) -> tuple[GMM, FitInfo]:
-    """EM on x `[s, n]` from `init`; trace, floor, empty components and statuses as in `em.fit`."""
+    """EM on x `[s, n]` from `init`; the objective, floor, empty components and statuses are those of `mixtures.fit`."""
     checks.positive("floor", floor)
     samples = stats.to_blocks(init, (x,), sample_weights, block_size)
     return em.fit_blocks(samples, init, num_iters=num_iters, tol=tol, regression=em.joint, floor=floor)

@@ -1,8 +1,8 @@
-"""The model: a mixture of probabilistic CCA, and the closed form of one component, which is CCA itself.
+"""The model: a mixture of probabilistic CCA; with one component its maximum of the likelihood is CCA, in closed form.
 
 In a component, `x = mean_x + W_x z + eps_x` and `y = mean_y + W_y z + eps_y` with `z ~ N(0, I)`: (7)-(10), (15)-(17).
-What the views share goes through z. W and z are defined up to a rotation in each component: compare `W W'`, never W,
-and use one fitted model for everything.
+The views depend on each other through z only. W and z are defined up to a rotation in each component: compare `W W'`
+of two fits, never W, and encode all data with one fitted model.
 """
 
 import math
@@ -21,13 +21,14 @@ from jaxface.linalg import psd, scaling, spectral
 from jaxface.mixtures.validity import check_noise, check_weights
 from jaxface.mixtures.views import (
     View,
+    batched_matvec,
     evaluate,
+    factorize,
     in_units,
     is_full,
     is_not_constant,
     latent_cov,
     latent_mean,
-    solve,
     typical_variance,
     woodbury_of_given_views,
 )
@@ -37,7 +38,6 @@ __all__ = [
     "Posterior",
     "canonical_correlations",
     "closed_form",
-    "conditional",
     "latent_posterior",
     "predict",
     "sample",
@@ -57,7 +57,7 @@ class PCCAMixture:
     noise_y: jax.Array  # [k, m] or [k, m, m], Psi_y
 
     def check(self) -> None:
-        """Refuses shapes that do not fit, weights that are none and noise that is not positive; on the host."""
+        """Refuses wrong shapes, weights that do not add up to 1 and noise that is not positive; on the host."""
         checks.shapes(
             log_weights=(self.log_weights, "... k"),
             mean_x=(self.mean_x, "... k n"),
@@ -90,16 +90,8 @@ class Posterior(NamedTuple):
     cov: jax.Array  # [k, d, d], Sz, the same for every sample
 
 
-class Conditional(NamedTuple):
-    """One view given the other: a mixture of Gaussians."""
-
-    log_weights: jax.Array  # [k]
-    mean: jax.Array  # [k, n]
-    cov: jax.Array  # [k, n, n], the same for every sample
-
-
 class Sample(NamedTuple):
-    """Pairs drawn from a model, and what is hidden."""
+    """Pairs drawn from a model, with their components and latents."""
 
     x: jax.Array  # [s, n]
     y: jax.Array  # [s, m]
@@ -112,7 +104,7 @@ class Solution(NamedTuple):
 
     views: tuple[View, View]  # means [n], loadings [n, d], noise [n, n]: without the axis k
     jitter: jax.Array  # [2], the largest variance that was added to each view
-    is_singular: jax.Array  # bool [], whether more was added than asked for
+    is_singular: jax.Array  # bool [], whether more than the ridge was added
 
 
 def latent_posterior(model: PCCAMixture, x: ArrayLike | None = None, y: ArrayLike | None = None) -> Posterior:
@@ -122,32 +114,27 @@ def latent_posterior(model: PCCAMixture, x: ArrayLike | None = None, y: ArrayLik
     return Posterior(jax.nn.log_softmax(log_joint), latent_mean(woodbury, u), latent_cov(woodbury))
 
 
-def conditional(model: PCCAMixture, x: ArrayLike | None = None, y: ArrayLike | None = None) -> Conditional:
-    """The view that is None given the other: `sum_k p(k | other) N(mean + W zhat, W Sz W' + Psi)`."""
-    given, (mean, loadings, noise) = _given_and_missing(model, x, y)
-    spread = loadings @ given.cov @ loadings.mT
-    noise = noise if is_full(noise) else jax.vmap(jnp.diag)(noise)
-    return Conditional(given.log_responsibilities, _shared(mean, loadings, given.mean), spread + noise)
-
-
 def predict(model: PCCAMixture, x: ArrayLike | None = None, y: ArrayLike | None = None) -> jax.Array:
-    """The mean `[n]` of the view that is None given the other: the guess of least squared error."""
-    given, (mean, loadings, _) = _given_and_missing(model, x, y)
-    return jnp.exp(given.log_responsibilities) @ _shared(mean, loadings, given.mean)
+    """The expected value `[n]` of the view that is None given the other one: the estimate of least squared error."""
+    if (x is None) == (y is None):
+        raise ValueError("exactly one of x and y must be given; the other one is predicted.")
+    posterior, missing = latent_posterior(model, x, y), model.views[0 if x is None else 1]
+    means = missing.mean + batched_matvec(missing.loadings, posterior.mean)
+    return jnp.exp(posterior.log_responsibilities) @ means
 
 
 def canonical_correlations(model: PCCAMixture) -> jax.Array:
     """The canonical correlations `[k, d]` of x and y that each component implies, descending; gradients are stopped.
 
-    With `I - Cov[z | v] = F_v F_v'`, what view v alone says about z, they are the singular values of `F_x'F_y`. The
-    canonical correlations of samples are those of their `closed_form`.
+    `I - Cov[z | v] = F_v F_v'` is the part of z that view v alone determines; the correlations are the singular values
+    of `F_x'F_y`. The canonical correlations of samples are those of their `closed_form`.
     """
 
     def factor(cov: jax.Array) -> jax.Array:
         values, vectors = spectral.eigh(cov)
         return vectors * jnp.sqrt(jnp.maximum(1 - values, 0))[None, :]
 
-    covs = tuple(latent_cov(solve(model.log_weights, (view,))) for view in model.views)
+    covs = tuple(latent_cov(factorize(model.log_weights, (view,))) for view in model.views)
     return jax.lax.map(lambda pair: spectral.thin_svd(factor(pair[0]).T @ factor(pair[1])).values, covs)
 
 
@@ -156,7 +143,7 @@ def closed_form(x: ArrayLike, y: ArrayLike, *, latent_dim: int, ridge: float = 0
 
     Rows are pairs x `[s, n]`, y `[s, m]`. `ridge` is added to both covariances, relative to the mean variance of the
     view. Where a covariance is singular or a correlation is 1 the likelihood has no maximum: the status is
-    RANK_DEFICIENT, and what had to be added is in the jitter.
+    RANK_DEFICIENT, and the jitter is the variance that was added to one of the dimensions, at most.
     """
     sizes = check_pairs(x, y, latent_dim=latent_dim)
     checks.at_least("the number of samples", sizes["s"], 2)
@@ -172,16 +159,15 @@ def _closed_form(
     v = jnp.concatenate([scaling.shifted(x, -powers[0]), scaling.shifted(y, -powers[1])], axis=1)
     mean = v.mean(axis=0)
     centered = v - mean[None, :]
-    found = from_covariance(
+    solution = from_covariance(
         mean, centered.T @ centered / v.shape[0], dim_x=x.shape[1], latent_dim=latent_dim, ridge=ridge
     )
-    views = jax.tree.map(lambda leaf: leaf[None], found.views)
+    views = jax.tree.map(lambda leaf: leaf[None], solution.views)
     views = tuple(in_units(view, -power) for view, power in zip(views, powers, strict=True))
-    model, jitter = of_views(jnp.zeros(1, v.dtype), views), scaling.shifted(found.jitter, 2 * powers).max()
-
+    model, jitter = of_views(jnp.zeros(1, v.dtype), views), scaling.shifted(solution.jitter, 2 * powers).max()
     least = jnp.stack([jnp.diagonal(view.noise, axis1=1, axis2=2).min() for view in views])
     is_in_range = fitinfo.all_finite((v, model, jitter)) & (least >= machine.tiny(v.dtype)).all()
-    status = fitinfo.diagnose((~is_in_range, Status.NON_FINITE), (found.is_singular, Status.RANK_DEFICIENT))
+    status = fitinfo.diagnose((~is_in_range, Status.NON_FINITE), (solution.is_singular, Status.RANK_DEFICIENT))
     return model, fitinfo.closed_form(dtype=v.dtype, status=status, jitter=jitter)
 
 
@@ -233,7 +219,7 @@ def sample(key: jax.Array, model: PCCAMixture, *, num_samples: int) -> Sample:
             eps = jnp.einsum("snm,sm->sn", jax.lax.map(psd.cholesky, view.noise)[component], eps)
         else:
             eps = jnp.sqrt(view.noise)[component] * eps
-        return _shared(view.mean[component], view.loadings[component], z) + eps
+        return view.mean[component] + batched_matvec(view.loadings[component], z) + eps
 
     is_known = ~jnp.isnan(model.log_weights).any()
     x, y = (jnp.where(is_known, draw(*pair), jnp.nan) for pair in zip((x_key, y_key), model.views, strict=True))
@@ -241,7 +227,7 @@ def sample(key: jax.Array, model: PCCAMixture, *, num_samples: int) -> Sample:
 
 
 def of_views(log_weights: jax.Array, views: tuple[View, ...]) -> PCCAMixture:
-    """The model of two views."""
+    """The model with these two views."""
     x, y = views
     return PCCAMixture(
         log_weights=log_weights,
@@ -263,28 +249,18 @@ def check_pairs(x: ArrayLike, y: ArrayLike, *, latent_dim: int) -> dict[str, int
     return sizes
 
 
-def _given_and_missing(model: PCCAMixture, x: ArrayLike | None, y: ArrayLike | None) -> tuple[Posterior, View]:
-    if (x is None) == (y is None):
-        raise ValueError("exactly one of x and y must be given; the other is what is asked for.")
-    return latent_posterior(model, x, y), model.views[0 if x is None else 1]
-
-
-def _shared(mean: jax.Array, loadings: jax.Array, z: jax.Array) -> jax.Array:
-    """`mean + W z` `[k, n]`."""
-    return mean + jnp.einsum("knd,kd->kn", loadings, z)
-
-
 def _regular(mean: jax.Array, cov: jax.Array, ridge: jax.Array | float) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The covariance with its ridge, and with one of sqrt(eps) in every dimension where it is singular all the same.
+    """The covariance with its ridge; the largest variance that was added; whether the ridge was not enough.
 
-    Pivots and that ridge are relative to the dimension's own variance: a unit makes nothing singular.
+    Where the matrix is singular in spite of its ridge, sqrt(eps) of each dimension's variance is added. Pivots are
+    judged relative to the same variance, so a change of units makes no matrix singular.
     """
     d, eps = cov.shape[0], machine.eps(cov.dtype)
     eye = jnp.eye(d, dtype=cov.dtype)
     scale = typical_variance(jnp.diagonal(cov), mean)
-    asked = cov + ridge * scale * eye
-    own = jnp.where(is_not_constant(jnp.diagonal(asked), mean), jnp.diagonal(asked), scale)
-    pivots = jnp.diagonal(psd.cholesky(asked)) ** 2
-    singular = ~((pivots / own).min() > d * eps)  # true for NaN, where the factorisation failed
-    more = jnp.where(singular, eps**0.5 * own, 0)
-    return asked + jnp.diag(more), ridge * scale + more.max(), singular
+    ridged = cov + ridge * scale * eye
+    variance = jnp.where(is_not_constant(jnp.diagonal(ridged), mean), jnp.diagonal(ridged), scale)
+    pivots = jnp.diagonal(psd.cholesky(ridged)) ** 2
+    singular = ~((pivots / variance).min() > d * eps)  # true for NaN, where the factorisation failed
+    more = jnp.where(singular, eps**0.5 * variance, 0)
+    return ridged + jnp.diag(more), ridge * scale + more.max(), singular

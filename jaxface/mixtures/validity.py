@@ -1,4 +1,4 @@
-"""What a mixture must be to have a density: checks of the parameters on the host, for models that come from files."""
+"""Checks that the parameters of a mixture define a density, on the host: for models that come from files."""
 
 import jax
 import numpy as np
@@ -13,7 +13,7 @@ def check_weights(log_weights: jax.Array) -> None:
     """Refuses logarithms of weights that do not add up to one; on the host."""
     total = np.exp(np.asarray(log_weights, np.float64)).sum(axis=-1)
     if not np.allclose(total, 1, atol=1e-3):
-        raise ValueError(f"log_weights must be those of weights that add up to 1; they add up to {total!s:.40}.")
+        raise ValueError(f"log_weights must be logarithms of weights that add up to 1; these add up to {total!s:.40}.")
 
 
 def check_noise(name: str, noise: jax.Array, mean: jax.Array) -> None:

@@ -1,4 +1,4 @@
-"""Views that share a latent z: the forms of Woodbury, in which no matrix grows with the number of views.
+"""Views that share a latent z: densities by Woodbury's identity, in which no matrix grows with the number of views.
 
 In a component, view v is `v = mean + W z + eps` with `z ~ N(0, I)` `[d]` and `eps ~ N(0, Psi)`; given z the views are
 independent. With sums over the views and r = v - mean,
@@ -6,7 +6,7 @@ independent. With sums over the views and r = v - mean,
     M = I + sum W'Psi^-1 W = L L'          u = L^-1 sum W'Psi^-1 r          log|Sigma| = log|M| + sum log|Psi|
     r'Sigma^-1 r = sum r'Psi^-1 r - u'u    E[z | views] = L^-T u            Cov[z | views] = M^-1
 
-so a view that is missing is left out of the sums, and with d = 0 this is a mixture of Gaussians.
+A missing view is left out of the sums, and with d = 0 this is a mixture of Gaussians.
 """
 
 import math
@@ -35,7 +35,7 @@ class View(NamedTuple):
 
 
 class Mixture(Protocol):
-    """What this room asks of a model: `PCCAMixture` has two views, `GMM` one with d = 0."""
+    """The interface of a model in this room: `PCCAMixture` has two views, `GMM` one with d = 0."""
 
     @property
     def log_weights(self) -> jax.Array:
@@ -52,24 +52,33 @@ class Mixture(Protocol):
 class Whitening(NamedTuple):
     """The distances `(r - mean)'Psi^-1 (r - mean)` to all components, prepared for one wide product.
 
-    Diagonal noise: they are `matrix'[r^2, r] + offset`. Full noise: the squared lengths of `matrix'r - offset`.
+    With diagonal noise they are `matrix'[r^2, r] + offset`, with full noise the squared lengths of `matrix'r - offset`.
     """
 
     matrix: jax.Array  # [2 n, k], rows 1 / psi and -2 mean / psi; or [n, n, k], R' with R Psi R' = I
     offset: jax.Array  # [k]; or [n, k]
 
 
-class Woodbury(NamedTuple):
-    """All that does not depend on the samples `[n]`, n being summed over the views.
+class _Factor(NamedTuple):
+    """The noise of one view in every component, factorised."""
 
-    Dimensions are measured in powers of two near their noise, for squares of very small or large numbers are out of
-    range; the powers are zero, and nothing changes, for numbers of ordinary size.
+    whitening: Whitening
+    weighted: jax.Array  # [k, n, d], Psi^-1 W
+    gram: jax.Array  # [k, d, d], W'Psi^-1 W
+    log_noise: jax.Array  # [k], log|Psi|
+
+
+class Woodbury(NamedTuple):
+    """Factors of all components, prepared for many samples `[n]`; n is summed over the views.
+
+    Dimensions are measured in powers of two near their noise, because squares of very small or large numbers are out of
+    range. For numbers of ordinary size the powers are zero and nothing changes.
     """
 
-    origin: jax.Array  # [n], the mean of the mixture: samples are moved there before anything is squared
+    origin: jax.Array  # [n], the mean of the mixture, subtracted from samples before anything is squared
     powers: jax.Array  # int32 [n], the units
     factors: jax.Array  # [n], 2^-powers: r = factors (v - origin)
-    log_unit: jax.Array  # [], what a log density of r has more than that of v
+    log_unit: jax.Array  # [], log density of r minus log density of v
     mean: jax.Array  # [k, n], of the components, in r
     log_constant: jax.Array  # [k], log w - (n log 2 pi + log|Sigma|) / 2
     whitening: tuple[Whitening, ...]  # of each view
@@ -77,20 +86,20 @@ class Woodbury(NamedTuple):
     inner: jax.Array  # [k, d, d], L^-1
 
 
-class Projection(NamedTuple):
-    """What the components make of one sample."""
+class Evaluation(NamedTuple):
+    """One sample under every component."""
 
     log_joint: jax.Array  # [k], log w p(r | component)
     u: jax.Array  # [d, k]
 
 
 def is_full(noise: jax.Array) -> bool:
-    """Whether noise, or a second moment of its kind, is `[k, n, n]` and not the diagonals `[k, n]`."""
+    """Whether noise or a second moment holds matrices `[k, n, n]` instead of diagonals `[k, n]`."""
     return noise.ndim == 3
 
 
 def is_not_constant(variance: jax.Array, mean: jax.Array) -> jax.Array:
-    """Whether dimensions deviate from their means by more than what rounding makes of a constant."""
+    """Whether dimensions vary by more than the rounding of a constant."""
     return variance > (64 * machine.eps(variance.dtype) * mean) ** 2
 
 
@@ -122,10 +131,10 @@ def in_units(view: View, powers: jax.Array) -> View:
     )
 
 
-def solve(log_weights: jax.Array, views: tuple[View, ...]) -> Woodbury:
-    """The forms of a mixture for the views given: d x d and, for full noise, n x n matrices are factorised."""
+def factorize(log_weights: jax.Array, views: tuple[View, ...]) -> Woodbury:
+    """Factors of a mixture for these views: Cholesky of d x d and, for full noise, n x n matrices."""
     k, _, d = views[0].loadings.shape
-    # Nothing but rounding depends on where the origin is, so no gradient needs to flow through it.
+    # Only rounding depends on the origin, so no gradient needs to flow through it.
     share = jax.lax.stop_gradient(jax.nn.softmax(log_weights))
     origin = [jax.lax.stop_gradient(share @ view.mean) for view in views]
     powers = [noise_powers(view.noise) for view in views]
@@ -133,26 +142,13 @@ def solve(log_weights: jax.Array, views: tuple[View, ...]) -> Woodbury:
         in_units(view._replace(mean=view.mean - start[None, :]), power)
         for view, start, power in zip(views, origin, powers, strict=True)
     )
-    means = [view.mean for view in views]
-    m = jnp.broadcast_to(jnp.eye(d, dtype=log_weights.dtype), (k, d, d))
-    log_noise, whitening, weighted = jnp.zeros_like(log_weights), [], []
-    for view, mean in zip(views, means, strict=True):
-        if is_full(view.noise):
-            root = inverse_factor(view.noise)
-            log_noise = log_noise + log_det(root)
-            whitening.append(Whitening(root.transpose(2, 1, 0), jnp.einsum("kmn,kn->mk", root, mean)))
-            white = root @ view.loadings
-            weighted.append(root.mT @ white)
-            m = m + white.mT @ white
-        else:
-            log_noise = log_noise + jnp.log(view.noise).sum(axis=1)
-            scaled = mean / view.noise
-            matrix = jnp.concatenate([1 / view.noise, -2 * scaled], axis=1)
-            whitening.append(Whitening(matrix.T, (mean * scaled).sum(axis=1)))
-            weighted.append(view.loadings / view.noise[:, :, None])
-            m = m + view.loadings.mT @ weighted[-1]
+    factors = [_factor(view) for view in views]
+    m, log_noise = jnp.broadcast_to(jnp.eye(d, dtype=log_weights.dtype), (k, d, d)), jnp.zeros_like(log_weights)
+    for factor in factors:
+        m, log_noise = m + factor.gram, log_noise + factor.log_noise
     inner = inverse_factor(m)
-    mean, gain = jnp.concatenate(means, axis=1), jnp.concatenate(weighted, axis=1) @ inner.mT
+    mean = jnp.concatenate([view.mean for view in views], axis=1)
+    gain = jnp.concatenate([factor.weighted for factor in factors], axis=1) @ inner.mT
     units = jnp.concatenate(powers)
     log_norm = mean.shape[1] * math.log(2 * math.pi) + log_noise + log_det(inner)
     return Woodbury(
@@ -162,16 +158,30 @@ def solve(log_weights: jax.Array, views: tuple[View, ...]) -> Woodbury:
         log_unit=math.log(2) * units.sum().astype(mean.dtype),
         mean=mean,
         log_constant=log_weights - log_norm / 2,
-        whitening=tuple(whitening),
+        whitening=tuple(factor.whitening for factor in factors),
         gain=jnp.concatenate([gain, -jnp.einsum("kn,knd->kd", mean, gain)[:, None]], axis=1).transpose(1, 2, 0),
         inner=inner,
     )
 
 
-def evaluate(woodbury: Woodbury, v: jax.Array) -> Projection:
+def _factor(view: View) -> _Factor:
+    """The noise of one view, factorised; the mean is that in the coordinates r."""
+    if is_full(view.noise):
+        root = inverse_factor(view.noise)
+        white = root @ view.loadings
+        whitening = Whitening(root.transpose(2, 1, 0), jnp.einsum("kmn,kn->mk", root, view.mean))
+        return _Factor(whitening, root.mT @ white, white.mT @ white, log_det(root))
+    scaled = view.mean / view.noise
+    matrix = jnp.concatenate([1 / view.noise, -2 * scaled], axis=1)
+    weighted = view.loadings / view.noise[:, :, None]
+    whitening = Whitening(matrix.T, (view.mean * scaled).sum(axis=1))
+    return _Factor(whitening, weighted, view.loadings.mT @ weighted, jnp.log(view.noise).sum(axis=1))
+
+
+def evaluate(woodbury: Woodbury, v: jax.Array) -> Evaluation:
     """Joint log densities and latent coordinates of one sample v `[n]`, its views one after the other.
 
-    `vmap` makes one wide product of each form.
+    `vmap` turns each product into one wide product for all samples.
     """
     r = (v - woodbury.origin) * woodbury.factors
     u = jnp.tensordot(jnp.append(r, 1), woodbury.gain, 1)
@@ -180,7 +190,7 @@ def evaluate(woodbury: Woodbury, v: jax.Array) -> Projection:
         matrix = whitening.matrix
         part = r[start : (start := start + matrix.shape[0] // (1 if is_full(matrix) else 2))]
         squared = squared + distance(whitening, part)
-    return Projection(woodbury.log_constant - squared / 2, u)
+    return Evaluation(woodbury.log_constant - squared / 2, u)
 
 
 def distance(whitening: Whitening, r: jax.Array) -> jax.Array:
@@ -193,8 +203,13 @@ def distance(whitening: Whitening, r: jax.Array) -> jax.Array:
 
 
 def squares_beside(r: jax.Array) -> jax.Array:
-    """`[r^2, r]` of rows `[..., n]`: what distances with diagonal noise, and their sums, are products of."""
+    """`[r^2, r]` of rows `[..., n]`: distances with diagonal noise, and their sums, are linear in this vector."""
     return jnp.concatenate([r * r, r], axis=-1)
+
+
+def batched_matvec(matrices: jax.Array, vectors: jax.Array) -> jax.Array:
+    """`A_k b_k` `[k, n]` of `[k, n, d]` and `[k, d]`."""
+    return jnp.einsum("knd,kd->kn", matrices, vectors)
 
 
 def latent_mean(woodbury: Woodbury, u: jax.Array) -> jax.Array:
@@ -224,38 +239,37 @@ def responsibilities(model: Mixture, *views: ArrayLike | None) -> jax.Array:
 
 
 def woodbury_of_given_views(model: Mixture, views: tuple[ArrayLike | None, ...]) -> tuple[Woodbury, jax.Array]:
-    """The forms of the views that are not None, and their values in one vector `[n]`."""
+    """The factors of the views that are not None, and the values of these views in one vector `[n]`."""
     pairs = [pair for pair in zip(model.views, checked(model, views), strict=True) if pair[1] is not None]
     if not pairs:
         raise ValueError("x or y must be given; got None for every view.")
-    woodbury = solve(model.log_weights, tuple(view for view, _ in pairs))
+    woodbury = factorize(model.log_weights, tuple(view for view, _ in pairs))
     return woodbury, jnp.concatenate([jnp.asarray(v) for _, v in pairs])
 
 
 def checked(model: Mixture, views: tuple[ArrayLike | None, ...], leading: str | tuple[str, ...] = "") -> list[Any]:
-    """The views as they came, if they fit the model; `leading` names the axes before a view's own, for each or for all.
+    """The views unchanged, after a check against the model; `leading` names the axes in front, for all views or each.
 
-    One sample may lack a view, which is None then; several may not. The model itself is checked too: one kind of
-    noise, one number of components and of latent dimensions.
+    A view of one sample may be missing, that is None; views of several samples may not. The model is checked, too: one
+    kind of noise, one number of components and one number of latent dimensions.
     """
     if len(views) != len(model.views):
-        raise ValueError(f"the model has {len(model.views)} views; got {len(views)}. Pass None for a missing one.")
+        raise ValueError(f"the model has {len(model.views)} views; got {len(views)}. Pass None for a missing view.")
     kinds = {is_full(view.noise) for view in model.views}
     if len(kinds) > 1:
         shapes = " and ".join(str(view.noise.shape) for view in model.views)
         raise ValueError(f"noise must be diagonal in both views, or full in both; got shapes {shapes}.")
     specs: dict[str, tuple[Any, str]] = {"log_weights": (model.log_weights, "k")}
-    before = (leading,) * len(views) if isinstance(leading, str) else leading
-    for (name, axis), view, own, axes in zip(NAMES, views, model.views, before, strict=False):
+    in_front = (leading,) * len(views) if isinstance(leading, str) else leading
+    for (name, axis), view, params, axes in zip(NAMES, views, model.views, in_front, strict=False):
         if view is None and axes:
-            raise ValueError(f"{name} must be given; got None. Functions of one sample alone take a missing view.")
-        specs[f"mean_{name}"] = own.mean, f"k {axis}"
-        specs[f"loadings_{name}"] = own.loadings, f"k {axis} d"
-        specs[f"noise_{name}"] = own.noise, f"k {axis} {axis}" if is_full(own.noise) else f"k {axis}"
+            raise ValueError(f"{name} must be given; got None. Only functions of one sample accept a missing view.")
+        named = {f"{field}_{name}": value for field, value in params._asdict().items()}
+        shapes = f"k {axis}", f"k {axis} d", f"k {axis} {axis}" if is_full(params.noise) else f"k {axis}"
+        specs |= {field: (named[field], shape) for field, shape in zip(named, shapes, strict=True)}
         if view is not None:
             checks.floating(**{name: view})
-        checks.floating(**{f"mean_{name}": own.mean, f"loadings_{name}": own.loadings, f"noise_{name}": own.noise})
-        if view is not None:
             specs[name] = view, f"{axes} {axis}".strip()
+        checks.floating(**named)
     checks.shapes(**specs)
     return list(views)

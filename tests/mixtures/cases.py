@@ -3,11 +3,23 @@
 import jax
 import numpy as np
 
-from jaxface.mixtures import em, encode, gmm, initialize, normalize, pairs, pcca, stats, validity, views
-from jaxface.mixtures.encode import Scores
+from jaxface.mixtures import (
+    em,
+    encoding,
+    gmm,
+    initialization,
+    normalization,
+    pcca,
+    repairs,
+    scores,
+    stats,
+    validity,
+    views,
+)
+from jaxface.mixtures.encoding import FisherScores
 from jaxface.mixtures.gmm import GMM
 from jaxface.mixtures.pcca import PCCAMixture
-from jaxface.mixtures.stats import Moments, Rows, ViewMoments
+from jaxface.mixtures.stats import Blocks, Moments, ViewMoments
 from tests.transformations import Case
 
 K, N, M, D, S = 2, 3, 3, 2, 8
@@ -69,28 +81,28 @@ def moments(rng):
 def same_place(rng):
     """Two batches at the same parameters."""
     first, second = moments(rng), moments(rng)
-    moved = [b._replace(about=a.about) for a, b in zip(first.views, second.views, strict=True)]
+    moved = [b._replace(center=a.center) for a, b in zip(first.views, second.views, strict=True)]
     return first, second._replace(views=tuple(moved))
 
 
-def rows(rng):
-    return Rows(rng.normal(size=(2, 4, N + M)), np.ones((2, 4)))
+def samples(rng):
+    return Blocks(rng.normal(size=(2, 4, N + M)), np.ones((2, 4)))
 
 
-def scores(rng):
-    return Scores(
+def fisher_scores(rng):
+    return FisherScores(
         rng.normal(size=(K, D)),
         tuple(rng.normal(size=(K, n)) for n in (N, M)),
         tuple(rng.normal(size=(K, n)) for n in (N, M)),
     )
 
 
-def blocks(rng):
+def parts(rng):
     return rng.normal(size=(K, N)), rng.normal(size=(K, M))
 
 
-def forms_and(rng, *shape):
-    return views.solve(*_leaves(model(rng))), rng.normal(size=shape)
+def woodbury_and(rng, *shape):
+    return views.factorize(*_leaves(model(rng))), rng.normal(size=shape)
 
 
 def _leaves(drawn):
@@ -101,49 +113,53 @@ FITS = {"num_iters": 2, "tol": 0.0, "regression": em.joint, "floor": 1e-6}
 SIZES = {"num_components": K, "num_iters": 2}
 
 CASES = [
-    Case(views.solve, lambda r: _leaves(model(r)), partial=(0, 1), factor=10),
-    Case(views.project, lambda r: forms_and(r, N + M), factor=10),
-    Case(views.distance, lambda r: (forms_and(r)[0].whitening[0], r.normal(size=N)), factor=10),
+    Case(views.factorize, lambda r: _leaves(model(r)), partial=(0, 1), factor=10),
+    Case(views.evaluate, lambda r: woodbury_and(r, N + M), factor=10),
+    Case(views.distance, lambda r: (woodbury_and(r)[0].whitening[0], r.normal(size=N)), factor=10),
     Case(views.squares_beside, lambda r: (r.normal(size=N),), grad=(0,)),
-    Case(views.varies, lambda r: (r.normal(size=N) ** 2, r.normal(size=N))),
+    Case(views.is_not_constant, lambda r: (r.normal(size=N) ** 2, r.normal(size=N))),
     Case(views.typical_variance, lambda r: (r.uniform(1, 2, size=N), r.normal(size=N)), grad=(0,)),
     Case(views.diagonal, lambda r: (spd(r),), grad=(0,)),
     Case(views.noise_powers, lambda r: (1e20 * spd(r),)),
     Case(views.in_units, lambda r: (two_views(r)[0], np.arange(N, dtype=np.int32)), grad=(0,)),
-    Case(views.latent_mean, lambda r: forms_and(r, D, K), factor=10),
-    Case(views.latent_cov, lambda r: forms_and(r)[:1], factor=10),
+    Case(views.batched_matvec, lambda r: (r.normal(size=(K, N, D)), r.normal(size=(K, D))), grad=(0, 1)),
+    Case(views.latent_mean, lambda r: woodbury_and(r, D, K), factor=10),
+    Case(views.latent_cov, lambda r: woodbury_and(r)[:1], factor=10),
     Case(views.log_density, lambda r: (model(r), *one(r)), grad=(0, 1, 2), factor=10),
     Case(views.log_density, lambda r: (model(r, full=True), *one(r)), grad=(0, 1, 2), factor=100, variant="full"),
     Case(views.log_responsibilities, lambda r: (model(r), *one(r)), grad=(0, 1, 2), factor=10),
     Case(views.responsibilities, lambda r: (gaussians(r), one(r)[0]), grad=(0, 1), factor=10),
-    Case(views.present, lambda r: (model(r), one(r)), partial=(0,), factor=10),
-    Case(stats.e_step, lambda r: (model(r), *pair(r)), {"block_size": 3, "weights": WEIGHTS}, factor=10),
+    Case(views.woodbury_of_given_views, lambda r: (model(r), one(r)), partial=(0,), factor=10),
+    Case(stats.e_step, lambda r: (model(r), *pair(r)), {"block_size": 3, "sample_weights": WEIGHTS}, factor=10),
     Case(stats.e_step, lambda r: (model(r, full=True), *pair(r)), factor=100, variant="full"),
     Case(stats.log_likelihood, lambda r: (model(r), *pair(r)), {"block_size": 3}, grad=(0, 1, 2), factor=10),
-    Case(stats.log_likelihood_of_rows, lambda r: (*_leaves(model(r)), rows(r)), factor=10),
+    Case(stats.log_likelihood_of_blocks, lambda r: (*_leaves(model(r)), samples(r)), factor=10),
     Case(stats.in_data_units, lambda r: (moments(r).views[0], np.arange(N, dtype=np.int32)), grad=(0,)),
     Case(stats.merge, same_place),
     Case(stats.stepwise, lambda r: (moments(r), moments(r), np.float64(0.3)), grad=(0, 1, 2)),
-    Case(stats.recenter, lambda r: (moments(r), blocks(r)), grad=(0, 1)),
-    Case(stats.split, lambda r: (model(r), pair(r)), {"weights": WEIGHTS, "block_size": 3}),
-    Case(stats.collect, lambda r: (*_leaves(model(r)), rows(r)), factor=10),
-    Case(stats.safe, lambda r: (r.uniform(1, 2, size=K),), grad=(0,)),
+    Case(stats.recenter, lambda r: (moments(r), parts(r)), grad=(0, 1)),
+    Case(stats.to_blocks, lambda r: (model(r), pair(r)), {"sample_weights": WEIGHTS, "block_size": 3}),
+    Case(stats.e_step_blocks, lambda r: (*_leaves(model(r)), samples(r)), factor=10),
+    Case(stats.positive_floor, lambda r: (r.uniform(1, 2, size=K),), grad=(0,)),
+    Case(stats.mean_of, lambda r: (r.normal(size=(K, N)), r.uniform(1, 2, size=K)), grad=(0, 1)),
+    Case(repairs.reseed, lambda r: (np.array([3.0, 0.0]),)),
+    Case(repairs.least_noise, lambda r: (m := moments(r), m.views[0], np.float64(0.1))),
+    Case(repairs.raise_noise, lambda r: (spd(r), r.uniform(0.5, 1.5, size=(K, N))), factor=10),
     Case(em.joint, lambda r: (two_views(r), moments(r)), grad=(0, 1), factor=10),
     Case(em.sequential, lambda r: (two_views(r), moments(r)), grad=(0, 1), factor=10),
     Case(em.residual, lambda r: ((two_views(r)[0], m := moments(r), m.views[0])), grad=(0, 1, 2)),
     Case(em.m_step, lambda r: (model(r), moments(r)), factor=10),
-    Case(em.update, lambda r: (model(r), rows(r)), {"regression": em.sequential, "floor": 1e-6}, factor=100),
+    Case(em.update, lambda r: (model(r), samples(r)), {"regression": em.sequential, "floor": 1e-6}, factor=100),
     Case(em.is_in_range, lambda r: (model(r),)),
     Case(em.fit, lambda r: (*pair(r), model(r)), {"num_iters": 2, "block_size": 4}, factor=1000),
-    Case(em.fit_rows, lambda r: (rows(r), model(r)), FITS, factor=1000),
+    Case(em.fit_blocks, lambda r: (samples(r), model(r)), FITS, factor=1000),
     Case(gmm.init, lambda r: (key(r), pair(r)[0]), SIZES, factor=10),
-    Case(gmm.fit, lambda r: (pair(r)[0], gaussians(r)), {"num_iters": 2, "weights": WEIGHTS}, factor=100),
-    Case(initialize.init, lambda r: (key(r), *pair(r)), {"latent_dim": 1, **SIZES}, factor=100),
-    Case(initialize.cluster, lambda r: (key(r), pair(r)[0]), SIZES, factor=10),
+    Case(gmm.fit, lambda r: (pair(r)[0], gaussians(r)), {"num_iters": 2, "sample_weights": WEIGHTS}, factor=100),
+    Case(initialization.init, lambda r: (key(r), *pair(r)), {"latent_dim": 1, **SIZES}, factor=100),
+    Case(initialization.cluster, lambda r: (key(r), pair(r)[0]), SIZES, factor=10),
     Case(pcca.latent_posterior, lambda r: (model(r), *one(r)), grad=(0, 1, 2), factor=10),
-    Case(pairs.llr, lambda r: (model(r), *one(r)), grad=(0, 1, 2), factor=10),
-    Case(pairs.llr_matrix, lambda r: (model(r), *pair(r)), grad=(1, 2), factor=10),
-    Case(pcca.conditional, lambda r: (model(r), one(r)[0]), grad=(0, 1), factor=10),
+    Case(scores.llr, lambda r: (model(r), *one(r)), grad=(0, 1, 2), factor=10),
+    Case(scores.llr_matrix, lambda r: (model(r), *pair(r)), grad=(1, 2), factor=10),
     Case(pcca.predict, lambda r: (model(r), None, one(r)[1]), factor=10),
     Case(pcca.canonical_correlations, lambda r: (model(r),), factor=100),
     Case(pcca.closed_form, lambda r: pair(r), {"latent_dim": 2, "ridge": 0.1}, factor=100),
@@ -155,23 +171,24 @@ CASES = [
     ),
     Case(pcca.sample, lambda r: (key(r), model(r)), {"num_samples": 5}, factor=10),
     Case(pcca.of_views, lambda r: (model(r).log_weights, two_views(r)), grad=(0, 1)),
-    Case(normalize.signed_sqrt, lambda r: (r.normal(size=(K, N)),), grad=(0,)),
-    Case(normalize.per_component, lambda r: (r.normal(size=(K, N)),), grad=(0,)),
-    Case(normalize.concatenated, lambda r: (blocks(r),), grad=(0,)),
-    Case(normalize.standard, lambda r: (blocks(r),), grad=(0,)),
-    Case(normalize.power, lambda r: (blocks(r),), grad=(0,)),
-    Case(encode.closed_form, lambda r: (model(r), *pair(r)), {"weights": WEIGHTS}, grad=(0, 1, 2), factor=10),
-    Case(encode.autodiff, lambda r: (model(r), *pair(r)), factor=100),
-    Case(encode.whiten, lambda r: (model(r), scores(r)), grad=(0, 1)),
-    Case(encode.whitened, lambda r: (gaussians(r), pair(r)[0]), factor=10),
-    Case(encode.fisher_vector, lambda r: (gaussians(r), pair(r)[0]), grad=(1,), factor=1000),
-    Case(encode.gradient_vector, lambda r: (model(r), *pair(r)), factor=1000),
-    Case(encode.latent_vector, lambda r: (model(r), *pair(r)), grad=(1, 2), factor=1000),
-    Case(encode.super_vector, lambda r: (model(r), *pair(r)), {"weights": WEIGHTS}, factor=1000),
+    Case(normalization.signed_sqrt, lambda r: (r.normal(size=(K, N)),), grad=(0,)),
+    Case(normalization.per_component, lambda r: (r.normal(size=(K, N)),), grad=(0,)),
+    Case(normalization.unit_rows, lambda r: (parts(r),), grad=(0,)),
+    Case(normalization.concatenate, lambda r: (parts(r),), grad=(0,)),
+    Case(normalization.standard, lambda r: (parts(r),), grad=(0,)),
+    Case(normalization.power, lambda r: (parts(r),), grad=(0,)),
+    Case(encoding.closed_form, lambda r: (model(r), *pair(r)), {"sample_weights": WEIGHTS}, grad=(0, 1, 2), factor=10),
+    Case(encoding.autodiff, lambda r: (model(r), *pair(r)), factor=100),
+    Case(encoding.whiten, lambda r: (model(r), fisher_scores(r)), grad=(0, 1)),
+    Case(encoding.whitened_closed_form, lambda r: (gaussians(r), pair(r)[0]), factor=10),
+    Case(encoding.fisher_vector, lambda r: (gaussians(r), pair(r)[0]), grad=(1,), factor=1000),
+    Case(encoding.gradient_vector, lambda r: (model(r), *pair(r)), factor=1000),
+    Case(encoding.latent_vector, lambda r: (model(r), *pair(r)), grad=(1, 2), factor=1000),
+    Case(encoding.super_vector, lambda r: (model(r), *pair(r)), {"sample_weights": WEIGHTS}, factor=1000),
     Case(
-        encode.encode_batch,
+        encoding.encode_batch,
         lambda r: (gaussians(r), r.normal(size=(3, S, N))),
-        {"encoder": encode.fisher_vector, "block_size": 2},
+        {"encoder": encoding.fisher_vector, "block_size": 2},
         factor=1000,
     ),
 ]
@@ -183,6 +200,6 @@ EXEMPT: list = [
     pcca.check_pairs,
     validity.check_noise,  # the same, on the host
     validity.check_weights,
-    initialize.check_components,
-    encode.pad_sets,  # ragged lists, on the host
+    initialization.check_components,
+    encoding.pad_sets,  # ragged lists, on the host
 ]

@@ -7,19 +7,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxface import mixtures
-from jaxface.mixtures import GMM, PCCAMixture, em, gmm, initialize
+from jaxface.mixtures import GMM, PCCAMixture, em, gmm, initialization
 
 K, N, M, D, S = 3, 4, 3, 2, 60
 NUM_ITERS, MANY = 40, 8000
 KINDS = {"diagonal": False, "full": True}
 
 fit = functools.partial(mixtures.fit, num_iters=NUM_ITERS)
-fit_batch = jax.jit(jax.vmap(lambda x, y, init, weights: fit(x, y, init, weights=weights), in_axes=(0, None, 0, 0)))
+fit_batch = jax.jit(
+    jax.vmap(lambda x, y, init, weights: fit(x, y, init, sample_weights=weights), in_axes=(0, None, 0, 0))
+)
 fit_gaussians = functools.partial(gmm.fit, num_iters=NUM_ITERS)
 e_step = jax.jit(mixtures.e_step, static_argnames="block_size")
 m_step = jax.jit(mixtures.m_step, static_argnames=("regression", "floor"))
 log_likelihood = jax.jit(mixtures.log_likelihood, static_argnames="block_size")
-cluster = jax.jit(initialize.cluster, static_argnames=("num_components", "num_iters"))
+cluster = jax.jit(initialization.cluster, static_argnames=("num_components", "num_iters"))
 sample = jax.jit(mixtures.sample, static_argnames="num_samples")
 
 

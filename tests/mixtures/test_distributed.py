@@ -16,8 +16,8 @@ from jaxface import mixtures
 
 model = mixtures.PCCAMixture(**np.load(f"{folder}/model.npz"))
 x, y, weights = share["x"], share["y"], share["weights"]
-moments, value = jax.jit(functools.partial(mixtures.e_step, block_size=16))(model, x, y, weights=weights)
-fitted, info = jax.jit(functools.partial(mixtures.fit, SETTINGS))(x, y, model, weights=weights)
+moments, value = jax.jit(functools.partial(mixtures.e_step, block_size=16))(model, x, y, sample_weights=weights)
+fitted, info = jax.jit(functools.partial(mixtures.fit, SETTINGS))(x, y, model, sample_weights=weights)
 found = {str(i): np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves((moments, value, fitted, info)))}
 """.replace("SETTINGS", ", ".join(f"{name}={value}" for name, value in SETTINGS.items()))
 
@@ -30,8 +30,8 @@ def test_two_processes_equal_one_device(tmp_path, rng):
     shares = [{"x": x[rows], "y": y[rows], "weights": weights[rows]} for rows in (slice(0, half), slice(half, S))]
     np.savez(tmp_path / "model.npz", **vars(model))
 
-    moments, value = draws.e_step(model, x, y, weights=weights)
-    fitted, info = mixtures.fit(x, y, model, weights=weights, num_iters=SETTINGS["num_iters"])
+    moments, value = draws.e_step(model, x, y, sample_weights=weights)
+    fitted, info = mixtures.fit(x, y, model, sample_weights=weights, num_iters=SETTINGS["num_iters"])
     for found in two_processes.run(tmp_path, PROGRAM, shares):
         for i, expected in enumerate(jax.tree.leaves((moments, value, fitted, info))):
             scale = max(1.0, float(np.abs(expected).max()))

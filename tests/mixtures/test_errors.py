@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxface import mixtures
-from jaxface.mixtures import GMM, PCCAMixture, encode, gmm
+from jaxface.mixtures import GMM, PCCAMixture, encoding, gmm
 from tests.mixtures import draws
 from tests.mixtures.draws import D, K, M, N
 
@@ -48,18 +48,18 @@ CASES = {
     ),
     "one view too few": (
         lambda: mixtures.log_density(MODEL, X[0]),
-        "the model has 2 views; got 1. Pass None for a missing one",
+        "the model has 2 views; got 1. Pass None for a missing view",
     ),
     "no view": (lambda: mixtures.latent_posterior(MODEL), "x or y must be given; got None for every view"),
     "a missing view where sums are made": (
         lambda: mixtures.e_step(MODEL, X, None),
-        "y must be given; got None. Functions of one sample alone take a missing view",
+        "y must be given; got None. Only functions of one sample accept a missing view",
     ),
     "both views where one is asked for": (
         lambda: mixtures.predict(MODEL, X[0], Y[0]),
-        "exactly one of x and y must be given; the other is what is asked for",
+        "exactly one of x and y must be given; the other one is predicted",
     ),
-    "nothing to predict from": (lambda: mixtures.conditional(MODEL), "exactly one of x and y must be given"),
+    "nothing to predict from": (lambda: mixtures.predict(MODEL), "exactly one of x and y must be given"),
     "a latent dimension above a view's": (
         lambda: mixtures.init(KEY, X, Y, num_components=2, latent_dim=4),
         r"latent_dim must be at most 3 \(the views have 4 and 3 dimensions\); got 4",
@@ -108,16 +108,16 @@ CASES = {
         "the number of samples must be at least 1; got 0",
     ),
     "negative weights": (
-        lambda: mixtures.fit(X, Y, MODEL, num_iters=1, weights=-np.ones(6)),
-        r"weights must lie in \[0, inf\); got 6 values outside, the first -1.0",
+        lambda: mixtures.fit(X, Y, MODEL, num_iters=1, sample_weights=-np.ones(6)),
+        r"sample_weights must lie in \[0, inf\); got 6 values outside, the first -1.0",
     ),
     "only weights of zero": (
-        lambda: mixtures.fit(X, Y, MODEL, num_iters=1, weights=np.zeros(6)),
-        r"the sum of the weights must lie in \(0, inf\); got 0.0",
+        lambda: mixtures.fit(X, Y, MODEL, num_iters=1, sample_weights=np.zeros(6)),
+        r"the sum of sample_weights must lie in \(0, inf\); got 0.0",
     ),
     "weights of other samples": (
-        lambda: mixtures.log_likelihood(MODEL, X, Y, weights=np.ones(5)),
-        r"weights must have shape \[s\] with s = 6; got shape \(5,\)",
+        lambda: mixtures.log_likelihood(MODEL, X, Y, sample_weights=np.ones(5)),
+        r"sample_weights must have shape \[s\] with s = 6; got shape \(5,\)",
     ),
     "components that do not agree": (
         lambda: mixtures.fit(X, Y, changed(mean_y=MODEL.mean_y[:2]), num_iters=1),
@@ -133,7 +133,7 @@ CASES = {
     ),
     "an x of another dimension in a matrix of ratios": (
         lambda: mixtures.llr_matrix(MODEL, Y, Y),
-        r"x must have shape \[a, n\] with n = 4; got shape \(6, 3\)",
+        r"x must have shape \[g, n\] with n = 4; got shape \(6, 3\)",
     ),
     "two kinds of noise in a matrix of ratios": (
         lambda: mixtures.llr_matrix(changed(noise_y=FULL.noise_y), X, Y),
@@ -154,75 +154,77 @@ CASES = {
     ),
     "no draws": (lambda: mixtures.sample(KEY, MODEL, num_samples=0), "num_samples must be at least 1; got 0"),
     "an image with no descriptor": (
-        lambda: encode.super_vector(MODEL, X[:0], Y[:0]),
+        lambda: encoding.super_vector(MODEL, X[:0], Y[:0]),
         "a set must hold at least one descriptor; got none",
     ),
     "an image with nothing but padding": (
-        lambda: encode.fisher_vector(GAUSSIANS, X, weights=np.zeros(6)),
+        lambda: encoding.fisher_vector(GAUSSIANS, X, sample_weights=np.zeros(6)),
         "a set must hold at least one descriptor; got none",
     ),
     "an image with no descriptor in a batch": (
-        lambda: encode.encode_batch(
+        lambda: encoding.encode_batch(
             GAUSSIANS,
             np.zeros((3, 6, N)),
-            encoder=encode.fisher_vector,
-            weights=np.array([[1] * 6, [0] * 6, [0] * 6]),
+            encoder=encoding.fisher_vector,
+            sample_weights=np.array([[1] * 6, [0] * 6, [0] * 6]),
         ),
         "every image must have a descriptor; 2 have none, the first is image 1",
     ),
     "an image of integers": (
-        lambda: encode.super_vector(MODEL, X.astype(int), Y),
+        lambda: encoding.super_vector(MODEL, X.astype(int), Y),
         "x must be a floating point array; got dtype int64",
     ),
     "an image in a list": (
-        lambda: encode.fisher_vector(GAUSSIANS, X.tolist()),
+        lambda: encoding.fisher_vector(GAUSSIANS, X.tolist()),
         "x must be an array of numbers; got a list",
     ),
     "an image without its second view": (
-        lambda: encode.super_vector(MODEL, X, None),
-        "y must be given; got None. Functions of one sample alone take a missing view",
+        lambda: encoding.super_vector(MODEL, X, None),
+        "y must be given; got None. Only functions of one sample accept a missing view",
     ),
     "images without their second view": (
-        lambda: encode.encode_batch(MODEL, X[None], None, encoder=encode.super_vector),
+        lambda: encoding.encode_batch(MODEL, X[None], None, encoder=encoding.super_vector),
         "y must be given; got None",
     ),
     "weights of images that are no numbers": (
-        lambda: encode.encode_batch(GAUSSIANS, X[None], encoder=encode.fisher_vector, weights=np.full((1, 6), np.nan)),
-        r"weights must lie in \[0, inf\); got 6 values outside, the first nan",
+        lambda: encoding.encode_batch(
+            GAUSSIANS, X[None], encoder=encoding.fisher_vector, sample_weights=np.full((1, 6), np.nan)
+        ),
+        r"sample_weights must lie in \[0, inf\); got 6 values outside, the first nan",
     ),
     "sets of different width": (
-        lambda: encode.pad_sets([X, X[:, :2]]),
+        lambda: encoding.pad_sets([X, X[:, :2]]),
         r"x must hold sets \[s, n\] of one width n; got shape \(6, 2\) for image 1",
     ),
     "sets that are vectors": (
-        lambda: encode.pad_sets([X[0]]),
+        lambda: encoding.pad_sets([X[0]]),
         r"x must hold sets \[s, n\] of one width n; got shape \(4,\) for image 0",
     ),
     "weights of other images": (
-        lambda: encode.encode_batch(
-            GAUSSIANS, np.zeros((3, 6, N)), encoder=encode.fisher_vector, weights=np.ones((3, 5))
+        lambda: encoding.encode_batch(
+            GAUSSIANS, np.zeros((3, 6, N)), encoder=encoding.fisher_vector, sample_weights=np.ones((3, 5))
         ),
-        r"weights must have shape \[i, s\] with s = 6; got shape \(3, 5\)",
+        r"sample_weights must have shape \[i, s\] with s = 6; got shape \(3, 5\)",
     ),
     "no images": (
-        lambda: encode.encode_batch(GAUSSIANS, X[None][:0], encoder=encode.fisher_vector),
+        lambda: encoding.encode_batch(GAUSSIANS, X[None][:0], encoder=encoding.fisher_vector),
         "the number of images must be at least 1; got 0",
     ),
     "no images at a time": (
-        lambda: encode.encode_batch(GAUSSIANS, X[None], encoder=encode.fisher_vector, block_size=0),
+        lambda: encoding.encode_batch(GAUSSIANS, X[None], encoder=encoding.fisher_vector, block_size=0),
         "block_size must be at least 1; got 0",
     ),
     "ragged sets that do not agree": (
-        lambda: encode.pad_sets([X, X[:2]], [Y, Y[:3]]),
+        lambda: encoding.pad_sets([X, X[:2]], [Y, Y[:3]]),
         r"views must have the same descriptors of every image; got \[6, 2\] and \[6, 3\]",
     ),
     "an empty ragged set": (
-        lambda: encode.pad_sets([X, X[:0]]),
+        lambda: encoding.pad_sets([X, X[:0]]),
         r"every image must have a descriptor; got numbers \[6, 0\]",
     ),
-    "no sets": (lambda: encode.pad_sets([]), r"every image must have a descriptor; got numbers \[\]"),
+    "no sets": (lambda: encoding.pad_sets([]), r"every image must have a descriptor; got numbers \[\]"),
     "full noise in a Fisher vector": (
-        lambda: encode.whiten(FULL, encode.Scores(X, (), ())),
+        lambda: encoding.whiten(FULL, encoding.FisherScores(X, (), ())),
         "model must have diagonal noise; got full covariances, whose gradients are not whitened here",
     ),
     "variances of another dimension": (

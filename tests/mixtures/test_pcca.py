@@ -129,11 +129,15 @@ def test_a_unit_makes_nothing_singular(dtype, unit, rng):
         assert int(info.status) == Status.RANK_DEFICIENT
 
 
-def test_a_matrix_of_ratios_has_gradients_beside_a_component_of_no_weight(rng):
-    model = draws.pcca(rng)
-    model = PCCAMixture(**(vars(model) | {"log_weights": jnp.log(jnp.asarray([0.0, 0.4, 0.6]))}))
-    x, y = (jnp.asarray(view[:3]) for view in draws.pairs(rng))
-    found = jax.grad(lambda a: mixtures.llr_matrix(model, a, y).sum())(x)
-    pairs = jax.vmap(jax.vmap(mixtures.llr, in_axes=(None, None, 0)), in_axes=(None, 0, None))
-    assert_close(mixtures.llr_matrix(model, x, y), pairs(model, x, y), factor=100)
-    assert_close(found, jax.grad(lambda a: pairs(model, a, y).sum())(x), factor=1e3)
+@pytest.mark.parametrize("kind", draws.KINDS)
+def test_the_missing_view_is_the_mean_of_the_conditional_gaussian(kind, rng):
+    model = draws.pcca(rng, full=draws.KINDS[kind])
+    x, y = draws.pairs(rng, size=5)
+    v = np.concatenate([x, y], axis=1)
+    predict = jax.jit(mixtures.predict)
+    for given, missing in ((slice(0, N), slice(N, None)), (slice(N, None), slice(0, N))):
+        mean, _ = reference.conditional(model, v, given, missing)
+        g = reference.responsibilities(model, v, given)
+        for i in range(len(x)):
+            predicted = predict(model, x=x[i]) if given.start == 0 else predict(model, y=y[i])
+            assert_close(predicted, g[i] @ mean[i], factor=10)

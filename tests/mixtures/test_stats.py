@@ -38,11 +38,11 @@ def test_sums_equal_the_loop_over_samples(kind, rng):
     model = draws.pcca(rng, full=draws.KINDS[kind])
     x, y = draws.pairs(rng)
     weights = rng.uniform(0, 2, size=S)
-    moments, log_likelihood = draws.e_step(model, x, y, weights=weights)
+    moments, log_likelihood = draws.e_step(model, x, y, sample_weights=weights)
     assert_close(plain(moments), dense_moments(model, x, y, weights), factor=10)
     density = reference.log_density(model, np.concatenate([x, y], axis=1))
     assert_close(log_likelihood, weights @ density, factor=10)
-    assert_close(draws.log_likelihood(model, x, y, weights=weights), weights @ density, factor=10)
+    assert_close(draws.log_likelihood(model, x, y, sample_weights=weights), weights @ density, factor=10)
 
 
 @pytest.mark.parametrize(("kind", "block_size"), [("diagonal", 1), ("diagonal", 59), ("full", 7)])
@@ -61,7 +61,7 @@ def test_batches_of_a_stream_equal_the_whole(rng):
     total, log_likelihood = None, 0.0
     for rows, valid in blocks.padded_batches(np.concatenate([x, y], axis=1), block_size=16):
         rows = np.where(valid[:, None], rows, 1e6)
-        moments, part = draws.e_step(model, rows[:, :N], rows[:, N:], weights=valid.astype(float))
+        moments, part = draws.e_step(model, rows[:, :N], rows[:, N:], sample_weights=valid.astype(float))
         total = moments if total is None else mixtures.merge(total, moments)
         log_likelihood += part
     assert_close((total, log_likelihood), draws.e_step(model, x, y), factor=0.1)
@@ -72,7 +72,7 @@ def test_weights_count_samples(rng):
     x, y = draws.pairs(rng)
     counts = np.bincount(rng.integers(0, S, S), minlength=S)  # as many in all: one program
     repeated, _ = draws.e_step(model, np.repeat(x, counts, axis=0), np.repeat(y, counts, axis=0))
-    assert_close(draws.e_step(model, x, y, weights=counts)[0], repeated, factor=10)
+    assert_close(draws.e_step(model, x, y, sample_weights=counts)[0], repeated, factor=10)
 
 
 def test_rows_of_weight_zero_may_hold_anything(rng):
@@ -82,7 +82,9 @@ def test_rows_of_weight_zero_may_hold_anything(rng):
     spoiled = x.copy()
     spoiled[::2] = np.nan
     weights = np.arange(S) % 2.0
-    assert_close(draws.e_step(model, spoiled, y, weights=weights), draws.e_step(model, x, y, weights=weights))
+    assert_close(
+        draws.e_step(model, spoiled, y, sample_weights=weights), draws.e_step(model, x, y, sample_weights=weights)
+    )
 
 
 @pytest.mark.parametrize("kind", draws.KINDS)
@@ -107,7 +109,7 @@ def test_stepwise_mixes_averages(rng):
     half, rate = S // 2, 0.3
     (first, _), (second, _) = (draws.e_step(model, x[part], y[part]) for part in (slice(0, half), slice(half, S)))
     weights = np.where(np.arange(S) < half, 1 - rate, rate) / half
-    assert_close(stepwise(first, second, rate), draws.e_step(model, x, y, weights=weights)[0], factor=10)
+    assert_close(stepwise(first, second, rate), draws.e_step(model, x, y, sample_weights=weights)[0], factor=10)
     assert_close(stepwise(first, second, 1.0).weight.sum(), 1.0)
 
 
@@ -117,7 +119,7 @@ def test_stepwise_takes_moments_of_different_models(rng):
     old, _ = draws.e_step(other, x, y)
     new, _ = draws.e_step(model, x, y)
     mixed = stepwise(old, new, 0.0)
-    assert_close(mixed.views[0].about, model.mean_x)
+    assert_close(mixed.views[0].center, model.mean_x)
     left, right = draws.m_step(model, mixed)[0], draws.m_step(other, old)[0]
     assert_close(draws.shared(left), draws.shared(right), factor=100)
 

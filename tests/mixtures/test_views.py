@@ -51,35 +51,6 @@ def test_one_sample_equals_the_dense_gaussians(kind, keep, rng):
     np.testing.assert_allclose(posterior.cov[0], cov, atol=1e-10)
 
 
-@pytest.mark.parametrize("kind", draws.KINDS)
-def test_the_missing_view_is_the_conditional_gaussian(kind, rng):
-    model = draws.pcca(rng, full=draws.KINDS[kind])
-    x, y = draws.pairs(rng, size=5)
-    v = np.concatenate([x, y], axis=1)
-    both = jax.jit(lambda m, *pair: (mixtures.conditional(m, *pair), mixtures.predict(m, *pair)))
-    for given, missing in ((X, Y), (Y, X)):
-        mean, cov = reference.conditional(model, v, given, missing)
-        g = reference.responsibilities(model, v, given)
-        for i in range(len(x)):
-            found, predicted = both(model, *(None if view is None else view[i] for view in seen(x, y, given)))
-            assert_close(jnp.exp(found.log_weights), g[i], factor=10)
-            assert_close((found.mean, found.cov), (mean[i], cov), factor=10)
-            assert_close(predicted, g[i] @ mean[i], factor=10)
-
-
-@pytest.mark.parametrize("kind", draws.KINDS)
-def test_every_x_with_every_y_is_the_dense_ratio(kind, rng):
-    model = draws.pcca(rng, full=draws.KINDS[kind])
-    x, y = draws.pairs(rng, size=7)
-    found = mixtures.llr_matrix(model, x, y[:5])
-    alone_x, alone_y = (reference.log_density(model, np.concatenate([x, y], axis=1), keep) for keep in (X, Y))
-    for i in range(7):
-        for j in range(5):
-            both = reference.log_density(model, np.concatenate([x[i], y[j]])[None])[0]
-            np.testing.assert_allclose(found[i, j], both - alone_x[i] - alone_y[j], atol=1e-9)
-    assert_close(jax.jit(mixtures.llr)(model, x[3], y[2]), found[3, 2], factor=10)
-
-
 def test_far_from_zero_float32_keeps_its_digits(rng):
     """Samples are moved to the mean of the mixture before they are squared."""
     model = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), draws.pcca(rng))

@@ -8,26 +8,32 @@ import numpy as np
 import pytest
 
 from jaxface import mixtures
-from jaxface.mixtures import ENCODERS, GMM, encode, normalize, stats
+from jaxface.mixtures import GMM, encoding, normalization, stats
 from tests.mixtures import draws
 from tests.mixtures.draws import D, K, M, N, S
 from tests.reference import mixtures_reference as reference
 from tests.tolerances import assert_close
 
-closed_form = jax.jit(encode.closed_form)
-autodiff = jax.jit(encode.autodiff)
+ENCODERS = {
+    "fisher": mixtures.fisher_vector,
+    "gradient": mixtures.gradient_vector,
+    "latent": mixtures.latent_vector,
+    "super": mixtures.super_vector,
+}
+closed_form = jax.jit(encoding.closed_form)
+autodiff = jax.jit(encoding.autodiff)
 
 
 @jax.jit
-def all_codes(model, *views, weights=None):
+def all_codes(model, *views, sample_weights=None):
     """Of one set, by every encoder."""
-    return {name: encoder(model, *views, weights=weights) for name, encoder in ENCODERS.items()}
+    return {name: encoder(model, *views, sample_weights=sample_weights) for name, encoder in ENCODERS.items()}
 
 
 @partial(jax.jit, static_argnames="scoring")
-def plain(model, *views, scoring=encode.closed_form):
+def plain(model, *views, scoring=encoding.closed_form):
     """What every encoder puts together, before anything is normalised."""
-    settings = {"scoring": scoring, "normalization": normalize.concatenated}
+    settings = {"scoring": scoring, "normalization": normalization.concatenate}
     return {name: encoder(model, *views, **settings) for name, encoder in ENCODERS.items()}
 
 
@@ -36,7 +42,7 @@ def test_scores_are_the_printed_equations(kind, rng):
     model = draws.pcca(rng, full=draws.KINDS[kind])
     x, y = draws.pairs(rng)
     v, weights = np.concatenate([x, y], axis=1), rng.uniform(0, 2, size=S)
-    scores = closed_form(model, x, y, weights=weights)
+    scores = closed_form(model, x, y, sample_weights=weights)
     assert_close(scores.latent, reference.latent(model, v, weights), factor=10)
     for mean, noise, expected in zip(
         scores.means, scores.noises, reference.gradients(model, v, N, weights), strict=True
@@ -52,7 +58,8 @@ def test_fisher_identity(kind, rng):
     model = draws.pcca(rng, full=draws.KINDS[kind])
     x, y = draws.pairs(rng)
     weights = rng.uniform(0, 2, size=S)
-    assert_close(autodiff(model, x, y, weights=weights), closed_form(model, x, y, weights=weights), factor=10)
+    found, expected = (scoring(model, x, y, sample_weights=weights) for scoring in (autodiff, closed_form))
+    assert_close(found, expected, factor=10)
 
 
 def test_latent_vector_is_linear_in_the_mean_gradients(rng):
@@ -79,7 +86,7 @@ def test_fisher_vector_of_a_gaussian_mixture(rng):
     of_mean, of_deviation = reference.fisher_vector(model, x)
     found = plain(model, x)["fisher"]
     assert_close(found, np.concatenate([of_mean.ravel(), of_deviation.ravel()]), factor=10)
-    by_autodiff = plain(model, x, scoring=encode.autodiff)["fisher"]
+    by_autodiff = plain(model, x, scoring=encoding.autodiff)["fisher"]
     assert_close(by_autodiff, found, factor=10)
 
 
@@ -116,7 +123,7 @@ def test_the_training_set_has_nothing_to_say(rng):
     """At a maximum of the likelihood every score of all the samples together is zero."""
     x, y = draws.pairs(rng)
     model, _ = mixtures.closed_form(x, y, latent_dim=M)
-    scores, part = (closed_form(model, x, y, weights=np.arange(S) < size) for size in (S, 20))
+    scores, part = (closed_form(model, x, y, sample_weights=np.arange(S) < size) for size in (S, 20))
     for leaf, other in zip(jax.tree.leaves(scores), jax.tree.leaves(part), strict=True):
         assert float(jnp.abs(leaf).max()) < 1e-10
         assert float(jnp.abs(other).max()) > 1e-2
@@ -136,7 +143,7 @@ def test_layout_and_normalisation(rng):
     x, y = draws.pairs(rng)
     scores = closed_form(model, x, y)
     private = (scores.means[0], scores.noises[0], scores.means[1], scores.noises[1])
-    whitened = jax.jit(encode.whiten)(model, scores)
+    whitened = jax.jit(encoding.whiten)(model, scores)
     expected = {
         "super": (scores.latent, *private),
         "gradient": private,
@@ -154,7 +161,7 @@ def test_layout_and_normalisation(rng):
 def test_super_vector_of_whitened_gradients(rng):
     model = draws.pcca(rng)
     x, y = draws.pairs(rng)
-    apart, together = plain(model, x, y), plain(model, x, y, scoring=encode.whitened)
+    apart, together = plain(model, x, y), plain(model, x, y, scoring=encoding.whitened_closed_form)
     assert_close(together["super"], np.concatenate([apart["latent"], apart["fisher"]]))
 
 
@@ -167,10 +174,11 @@ def ragged(rng, sizes=(7, 1, 7, 7, 1)):
 def test_ragged_images_in_a_batch_equal_single_sets(rng):
     model = draws.pcca(rng)
     xs, ys = ragged(rng)
-    padded = encode.pad_sets(xs, ys)
+    padded = encoding.pad_sets(xs, ys)
     assert [view.shape for view in padded.views] == [(5, 7, N), (5, 7, M)]
-    np.testing.assert_array_equal(padded.weights.sum(axis=1), [7, 1, 7, 7, 1])
-    found = encode.encode_batch(model, *padded.views, encoder=all_codes, weights=padded.weights, block_size=2)
+    np.testing.assert_array_equal(padded.sample_weights.sum(axis=1), [7, 1, 7, 7, 1])
+    settings = {"encoder": all_codes, "sample_weights": padded.sample_weights, "block_size": 2}
+    found = encoding.encode_batch(model, *padded.views, **settings)
     alone = [all_codes(model, x, y) for x, y in zip(xs, ys, strict=True)]
     assert_close(found, jax.tree.map(lambda *codes: np.stack(codes), *alone), factor=1000)
 
@@ -178,17 +186,17 @@ def test_ragged_images_in_a_batch_equal_single_sets(rng):
 def test_scores_of_every_image_at_once(rng):
     """A scoring is an encoder too; the latent part of a Gaussian mixture is empty."""
     model, x = draws.gaussians(rng), rng.normal(size=(5, 12, N))
-    found = encode.encode_batch(model, x, encoder=encode.closed_form, block_size=2)
+    found = encoding.encode_batch(model, x, encoder=encoding.closed_form, block_size=2)
     assert found.latent.shape == (5, K, 0)
     assert_close(jax.tree.map(lambda leaf: leaf[3], found), closed_form(model, x[3]), factor=10)
 
 
 def test_what_stands_in_padded_rows_does_not_matter(rng):
     model = draws.pcca(rng)
-    padded = encode.pad_sets(*ragged(rng))
-    spoiled = [np.where(padded.weights[:, :, None] > 0, view, 1e6) for view in padded.views]
+    padded = encoding.pad_sets(*ragged(rng))
+    spoiled = [np.where(padded.sample_weights[:, :, None] > 0, view, 1e6) for view in padded.views]
     left, right = (
-        encode.encode_batch(model, *views, encoder=all_codes, weights=padded.weights, block_size=2)
+        encoding.encode_batch(model, *views, encoder=all_codes, sample_weights=padded.sample_weights, block_size=2)
         for views in (padded.views, spoiled)
     )
     assert_close(left, right)
@@ -196,7 +204,7 @@ def test_what_stands_in_padded_rows_does_not_matter(rng):
 
 def test_images_at_a_time_do_not_matter(rng):
     model, x = draws.gaussians(rng), rng.normal(size=(5, 12, N))
-    few, whole = (encode.encode_batch(model, x, encoder=all_codes, block_size=block_size) for block_size in (3, 8))
+    few, whole = (encoding.encode_batch(model, x, encoder=all_codes, block_size=block_size) for block_size in (3, 8))
     assert_close(few, whole)
     assert_close(jax.tree.map(lambda leaf: leaf[4], whole), all_codes(model, x[4]))
 
@@ -205,7 +213,7 @@ def test_gradients_flow_to_the_descriptors(rng):
     """Also where a component has no descriptor and its rows are zero."""
     model = draws.gaussians(rng)
     lost = GMM(log_weights=model.log_weights, mean=model.mean.at[0].set(1e4), variance=model.variance)
-    gradient = jax.jit(jax.grad(lambda x: encode.fisher_vector(lost, x)[-5]))(jnp.asarray(rng.normal(size=(S, N))))
+    gradient = jax.jit(jax.grad(lambda x: encoding.fisher_vector(lost, x)[-5]))(jnp.asarray(rng.normal(size=(S, N))))
     assert np.isfinite(gradient).all()
     assert float(jnp.abs(gradient).max()) > 0
 
@@ -213,9 +221,9 @@ def test_gradients_flow_to_the_descriptors(rng):
 def test_gradients_of_a_batch_are_those_of_its_images(rng):
     """Also in a last block that is not full."""
     model, x = draws.gaussians(rng), jnp.asarray(rng.normal(size=(3, 12, N)))
-    encode_batch = partial(encode.encode_batch, model, encoder=encode.fisher_vector, block_size=2)
+    encode_batch = partial(encoding.encode_batch, model, encoder=encoding.fisher_vector, block_size=2)
     whole = jax.jit(jax.grad(lambda x: encode_batch(x)[:, -5].sum()))(x)
-    alone = jax.jit(jax.vmap(jax.grad(lambda x: encode.fisher_vector(model, x)[-5])))(x)
+    alone = jax.jit(jax.vmap(jax.grad(lambda x: encoding.fisher_vector(model, x)[-5])))(x)
     assert_close(whole, alone, factor=100)
 
 
@@ -233,8 +241,8 @@ def test_sets_of_one_person_are_nearer_to_each_other():
     variance = (truth.loadings_x**2).sum(axis=2) + truth.noise_x
     model = GMM(log_weights=truth.log_weights, mean=truth.mean_x, variance=variance)
     vectors = {
-        "super": encode.encode_batch(truth, np.stack(x), np.stack(y), encoder=encode.super_vector),
-        "fisher": encode.encode_batch(model, np.stack(x), encoder=encode.fisher_vector),
+        "super": encoding.encode_batch(truth, np.stack(x), np.stack(y), encoder=encoding.super_vector),
+        "fisher": encoding.encode_batch(model, np.stack(x), encoder=encoding.fisher_vector),
     }
     for codes in vectors.values():
         similarity = np.array(codes @ codes.T) - 2 * np.eye(16)
@@ -245,7 +253,7 @@ def test_sets_of_one_person_are_nearer_to_each_other():
 def test_a_component_of_no_weight_has_no_part_in_a_fisher_vector(log_weight, rng):
     model = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), draws.gaussians(rng))
     alone = jnp.log(jnp.full(K, 1 / (K - 1), jnp.float32)).at[0].set(log_weight)
-    found = encode.fisher_vector(GMM(**(vars(model) | {"log_weights": alone})), rng.normal(size=(9, N)).astype("f4"))
+    found = encoding.fisher_vector(GMM(**(vars(model) | {"log_weights": alone})), rng.normal(size=(9, N)).astype("f4"))
     assert np.isfinite(found).all()
 
 
@@ -253,8 +261,8 @@ def test_a_descriptor_of_weight_zero_may_hold_anything(rng):
     model, x = draws.gaussians(rng), rng.normal(size=(2, 9, N))
     weights = np.ones((2, 9))
     weights[1, 3] = 0
-    expected = encode.encode_batch(model, x, encoder=encode.fisher_vector, weights=weights)
+    expected = encoding.encode_batch(model, x, encoder=encoding.fisher_vector, sample_weights=weights)
     x[1, 3] = np.nan
-    assert_close(encode.encode_batch(model, x, encoder=encode.fisher_vector, weights=weights), expected)
-    alone, _ = stats.e_step(model, x[1], weights=weights[1])
+    assert_close(encoding.encode_batch(model, x, encoder=encoding.fisher_vector, sample_weights=weights), expected)
+    alone, _ = stats.e_step(model, x[1], sample_weights=weights[1])
     assert_close(alone, stats.e_step(model, np.delete(x[1], 3, axis=0))[0], factor=10)
