@@ -1,12 +1,12 @@
 """Affine calibration: `LLR = slope * score + offset`, by logistic regression on the scores of held-out people.
 
-A model fitted to other people is over-confident on new ones: its ratios rank well and mean too much. Two numbers mend
-that; people used here count as training people in every comparison.
+A model is over-confident on people that it was not fitted to: its ratios rank pairs well but are too large. Two numbers
+correct this. The people that fit them count as training people in every comparison.
 """
 
 import jax
 import jax.numpy as jnp
-from jax.typing import ArrayLike
+from jax.typing import ArrayLike, DTypeLike
 
 from jaxface.core import checks, fitinfo, machine
 from jaxface.core.fitinfo import FitInfo
@@ -15,7 +15,7 @@ from jaxface.linalg import scaling
 from jaxface.losses.minimization import minimize
 from jaxface.losses.scores import array_of, labelled, pairwise_logistic
 
-__all__ = ["Affine", "calibrate", "fit", "identity", "probability"]
+__all__ = ["Affine", "calibrate", "fit", "neutral", "probability"]
 
 
 @params
@@ -26,8 +26,8 @@ class Affine:
     offset: jax.Array  # []
 
 
-def identity(dtype: jnp.dtype) -> Affine:
-    """The calibration that changes nothing."""
+def neutral(dtype: DTypeLike) -> Affine:
+    """The calibration that leaves scores unchanged: slope 1 and offset 0."""
     return Affine(slope=jnp.ones((), dtype), offset=jnp.zeros((), dtype))
 
 
@@ -39,11 +39,12 @@ def calibrate(calibration: Affine, scores: ArrayLike) -> jax.Array:
     return calibration.slope * scores + calibration.offset
 
 
-def probability(llr: jax.Array, *, prior: float) -> jax.Array:
-    """`P(same person | score)` at a stated prior: the logistic function of LLR + logit(prior)."""
+def probability(llr: ArrayLike, *, prior: float) -> jax.Array:
+    """`P(same person | score)` at a stated prior: the logistic function of LLR + logit(prior), any shape."""
+    llr = array_of(llr)
     checks.floating(llr=llr)
     checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
-    return jax.nn.sigmoid(llr + jnp.log(prior) - jnp.log1p(-prior))
+    return jax.nn.sigmoid(jnp.asarray(llr) + jnp.log(prior) - jnp.log1p(-prior))
 
 
 def fit(
@@ -51,8 +52,8 @@ def fit(
 ) -> tuple[Affine, FitInfo]:
     """Logistic regression of `is_same` `[p]` on `scores` `[p]` at a stated prior.
 
-    The scores are standardised inside; `ridge` on the squared slope there keeps it finite when the two kinds do not
-    overlap. The slope stays positive: calibration does not turn a score around. Scores may have any unit.
+    The scores are standardised first; `ridge` on the squared slope keeps it finite if the two kinds do not overlap. The
+    slope is positive: calibration does not reverse the order of scores. Scores may have any unit.
     """
     scores, is_same = labelled(scores, is_same)
     checks.finite(scores=scores)
@@ -61,15 +62,15 @@ def fit(
     power = scaling.exponent(scores)
     scores = scaling.shifted(scores, -power)
     center, spread = scores.mean(), scores.std()
-    # Of equal scores rounding alone is left, and a slope that magnifies it.
+    # If all scores are equal, their spread is rounding; do not divide by it.
     rounding = 8 * machine.eps(scores.dtype) * jnp.abs(scores).max()
     spread = jnp.where(spread > rounding, spread, 1)
     start = (jnp.zeros((), scores.dtype), jnp.zeros((), scores.dtype))
     data = ((scores - center) / spread, is_same, jnp.asarray(prior, scores.dtype), jnp.asarray(ridge, scores.dtype))
     (log_slope, offset), info = minimize(_loss, start, data, num_iters=num_iters)
     slope = jnp.exp(log_slope) / spread
-    found = Affine(slope=scaling.shifted(slope, -power), offset=offset - slope * center)
-    return found, info._replace(status=fitinfo.or_non_finite(info.status, (scores, found)))
+    affine = Affine(slope=scaling.shifted(slope, -power), offset=offset - slope * center)
+    return affine, info._replace(status=fitinfo.or_non_finite(info.status, (scores, affine)))
 
 
 def _loss(free: tuple[jax.Array, jax.Array], data: tuple[jax.Array, ...]) -> jax.Array:

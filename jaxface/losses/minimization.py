@@ -27,8 +27,7 @@ def minimize(
 ) -> tuple[P, FitInfo]:
     """Minimises `loss(params, data)` from `params`: L-BFGS with a line search, or Adam at a given `learning_rate`.
 
-    `loss` is a static argument: pass a module-level function and its data, and a second call does not recompile. Entry
-    t of the objective trace is the loss before iteration t.
+    `loss` is a static argument: pass a module-level function and its data, and a second call does not recompile.
     """
     for leaf in jax.tree.leaves(params):
         checks.floating(params=leaf)
@@ -46,7 +45,7 @@ def _minimize(
     tol: float,
 ) -> tuple[P, FitInfo]:
     def objective(candidate: P) -> jax.Array:
-        # The parameters' dtype, or the line search would meet another one.
+        # The line search needs values in the dtype of the parameters.
         return loss(candidate, data).astype(jnp.result_type(*jax.tree.leaves(candidate)))
 
     if learning_rate is None:
@@ -66,13 +65,13 @@ def _minimize(
         return (optax.apply_updates(candidate, updates), state), value
 
     (params, _), trace = loops.iterate(step, (params, optimizer.init(params)), num_iters=num_iters, tol=tol)
-    # L-BFGS may report the finite loss of a line search beside parameters that are not.
+    # L-BFGS may report a finite loss from its line search although the parameters are not finite.
     status = fitinfo.or_non_finite(trace.status, params)
     return params, fitinfo.iterative(status=status, num_iters=trace.num_iters, objective=trace.objective)
 
 
 def _stateless(value_and_grad: Callable[[P], tuple[jax.Array, P]]) -> Callable[..., tuple[jax.Array, P]]:
-    """Takes the optimizer's state as L-BFGS's version does, and has no use for it."""
+    """The same function with the signature of the version for L-BFGS, which takes the optimizer's state."""
 
     def with_state(candidate: P, *, state: Any) -> tuple[jax.Array, P]:
         del state

@@ -1,4 +1,4 @@
-"""Proper losses of log-likelihood ratios in nats; both kinds of pairs must occur."""
+"""Proper losses of log-likelihood ratios in nats; pairs of one person and of two must both occur."""
 
 import math
 
@@ -15,8 +15,8 @@ __all__ = ["cllr", "pairwise_logistic"]
 def pairwise_logistic(scores: ArrayLike, is_same: ArrayLike, *, prior: jax.Array | float) -> jax.Array:
     """Cross-entropy in nats at a stated prior of "same person", of scores and labels `[p]`.
 
-    `prior mean_same log(1 + e^-(s + t)) + (1 - prior) mean_different log(1 + e^(s + t))`, `t = logit(prior)`. The two
-    kinds are averaged apart, so the proportion of genuine pairs in a sample has no influence.
+    `prior mean_same log(1 + e^-(s + t)) + (1 - prior) mean_different log(1 + e^(s + t))`, `t = logit(prior)`. Each kind
+    is averaged separately, so the proportion of genuine pairs in a sample has no influence.
     """
     scores, same = labelled(scores, is_same)
     checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
@@ -29,14 +29,14 @@ def pairwise_logistic(scores: ArrayLike, is_same: ArrayLike, *, prior: jax.Array
 
 
 def cllr(scores: ArrayLike, is_same: ArrayLike) -> jax.Array:
-    """`1/2 [mean_same log2(1 + e^-s) + mean_different log2(1 + e^s)]`, in bits: 0 is perfect, 1 knows nothing."""
+    """`1/2 [mean_same log2(1 + e^-s) + mean_different log2(1 + e^s)]`, in bits: 0 is perfect, 1 is uninformative."""
     return pairwise_logistic(scores, is_same, prior=0.5) / math.log(2)
 
 
 def labelled(scores: ArrayLike, is_same: ArrayLike) -> tuple[jax.Array, jax.Array]:
-    """Scores `[p]` and booleans `[p]`; labels must be 0 or 1 and of both kinds where known.
+    """Scores `[p]` and booleans `[p]`, after a check that labels are 0 or 1 and that both occur.
 
-    Under a transformation the score of a pair with another label is NaN.
+    Under a transformation labels are unknown: the score of a pair with another label becomes NaN.
     """
     scores = array_of(scores)
     checks.shapes(scores=(scores, "p"), is_same=(is_same, "p"))
@@ -53,10 +53,10 @@ def labelled(scores: ArrayLike, is_same: ArrayLike) -> tuple[jax.Array, jax.Arra
 
 
 def array_of(scores: ArrayLike) -> ArrayLike:
-    """The scores themselves, or a NumPy array of a list of them."""
+    """An array as it is; a list as a NumPy array."""
     return scores if hasattr(scores, "dtype") else np.asarray(scores)
 
 
-def _mean(cost: jax.Array, weight: jax.Array) -> jax.Array:
-    # A pair of no weight must not pass NaN or infinity on, in value or gradient.
-    return jnp.where(weight > 0, cost, 0).sum() / weight.sum()
+def _mean(cost: jax.Array, is_counted: jax.Array) -> jax.Array:
+    # The cost of other pairs may be NaN or infinite and must not reach the sum or its gradient.
+    return jnp.where(is_counted > 0, cost, 0).sum() / is_counted.sum()

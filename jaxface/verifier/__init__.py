@@ -2,17 +2,28 @@
 
     model        Verifier: image steps, reduction, length normalisation, Joint Bayes model, calibration
     training     fit from vectors of known people; calibrate on pairs of other people
-    coordinates  encode: images or vectors to the few numbers an image that a gallery keeps
+    coordinates  encode: from an image or a vector to the coordinates that a gallery stores
     score        pairs, matrices and sets of coordinates to log-likelihood ratios; enroll; identify
 
-Coordinates are those of the diagonal basis of Joint Bayes, so a person is enrolled by a sum of them and a count. Scores
-are in nats, positive where one person is more probable than two.
+Coordinates belong to the diagonal basis of Joint Bayes, so the sum of the coordinates of a person's images and their
+number are all that a gallery stores. Scores are in nats and positive if one person is more probable than two.
+
+A verifier is saved and loaded whole. `experiments.verify` saves one in `params/verifier.safetensors` of its folder:
+
+    from jaxface import verifier
+    from jaxface.runtime import params_io
+
+    recogniser = params_io.load("verifier.safetensors", verifier.Verifier)
+    points = verifier.encode(recogniser, images)  # in [0, 1], `[n, h, w]`; embeddings: `encode_vectors`
+    scores = verifier.score_pairs(recogniser, points, [0, 1], [2, 3])  # images 0 and 2, 1 and 3
+
+    pathlib.Path("mine.safetensors").write_bytes(params_io.to_bytes(recogniser))
 """
 
-from jaxface.verifier.coordinates import encode, encode_vectors
+from jaxface.verifier.coordinates import encode, encode_vectors, normalize_length, reduce
 from jaxface.verifier.model import Verifier
 from jaxface.verifier.score import Gallery, Identification, enroll, identify, score_matrix, score_pairs, score_sets
-from jaxface.verifier.training import calibrate, fit
+from jaxface.verifier.training import calibrate, fit, fit_reduction
 
 __all__ = [
     "Gallery",
@@ -23,7 +34,10 @@ __all__ = [
     "encode_vectors",
     "enroll",
     "fit",
+    "fit_reduction",
     "identify",
+    "normalize_length",
+    "reduce",
     "score_matrix",
     "score_pairs",
     "score_sets",

@@ -12,7 +12,10 @@ __all__ = ["Verifier"]
 
 @params
 class Verifier:
-    """A fitted pipeline."""
+    """A fitted recogniser: image steps, reduction, length normalisation, model and calibration.
+
+    `runtime.params_io` writes it to one file and reads it: `load("verifier.safetensors", Verifier)`.
+    """
 
     steps: ImagePipeline
     reduction: LinearMap  # PCA
@@ -21,6 +24,6 @@ class Verifier:
     length_normalize: bool = static()
 
     def check(self) -> None:
-        """Refuses parts that do not fit together."""
+        """Refuses parts whose shapes do not fit together."""
         checks.shapes(basis=(self.reduction.basis, "d r"), mean=(self.model.mean, "r"))
         checks.shapes(slope=(self.calibration.slope, ""), offset=(self.calibration.offset, ""))

@@ -1,4 +1,4 @@
-"""From coordinates to calibrated ratios and names; differentiable in the coordinates and not in the verifier."""
+"""From coordinates to calibrated ratios and names; differentiable in the coordinates but not in the verifier."""
 
 import math
 from functools import partial
@@ -21,7 +21,7 @@ BLOCK_SIZE = 65_536  # pairs in flight
 
 
 class Gallery(NamedTuple):
-    """Sets of images, each of one person: all that scores need to know of them."""
+    """Sets of images, each of one person: the sums and counts that determine their scores."""
 
     sums: jax.Array  # [g, r], of coordinates
     counts: np.ndarray  # int [g]
@@ -33,12 +33,12 @@ class Identification(NamedTuple):
     person: np.ndarray  # int32 [q], row of the gallery
     llr: np.ndarray  # [q], against a stranger
     probability: np.ndarray  # [q], that the probe shows this person
-    is_named: np.ndarray  # bool [q], whether this is the most probable of all people and "nobody"
-    threshold: float  # of the ratio
+    is_named: np.ndarray  # bool [q], whether this person is more probable than everybody else and than "nobody"
+    threshold: float  # least ratio of a probe that is named
 
 
 def enroll(coordinates: ArrayLike, ids: ArrayLike, *, num_people: int) -> Gallery:
-    """One set a person from coordinates `[n, r]` and dense ids `[n]`; everybody needs a row."""
+    """One set for each person from coordinates `[n, r]` and dense ids `[n]`; every person needs at least one row."""
     checks.shapes(coordinates=(coordinates, "n r"), ids=(ids, "n"))
     checks.floating(coordinates=coordinates)
     ids = checks.dense_labels("ids", ids, num_people)
@@ -85,9 +85,10 @@ def score_sets(verifier: Verifier, gallery: Gallery, probes: Gallery) -> jax.Arr
 
 
 def identify(verifier: Verifier, gallery: Gallery, probes: ArrayLike, *, prior: float) -> Identification:
-    """Who is it, or nobody? For each probe `[q, r]`, at a prior of somebody enrolled, each of them as probable.
+    """The most probable enrolled person of each probe `[q, r]`, and whether "nobody" is more probable.
 
-    With N people a probe is named where its best ratio exceeds the threshold of a pair at that prior by log N.
+    `prior` is the probability that a probe shows somebody enrolled, the same for each person. With N people a probe is
+    named if its largest ratio exceeds the threshold of a pair at this prior by log N.
     """
     checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
     sizes = checks.shapes(probes=(probes, "q r"))
@@ -102,7 +103,7 @@ def identify(verifier: Verifier, gallery: Gallery, probes: ArrayLike, *, prior: 
 
 
 def posterior(scores: np.ndarray, *, prior: float) -> np.ndarray:
-    """Probability `[people, probes]` of each person at a prior of somebody enrolled, each of them as probable."""
+    """Probability `[g, q]` of each person; `prior` is that of somebody enrolled, the same for each person."""
     log_odds = scores + math.log(prior / len(scores)) - math.log1p(-prior)  # against a stranger
     return np.exp(log_odds - np.logaddexp(0, np.logaddexp.reduce(log_odds, axis=0)))
 

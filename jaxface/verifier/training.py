@@ -13,14 +13,14 @@ from jaxface.core.fitinfo import FitInfo
 from jaxface.faces import pipeline
 from jaxface.faces.pipeline import ImagePipeline
 from jaxface.losses import calibration
-from jaxface.subspace import pca
+from jaxface.subspace import LinearMap, pca
 from jaxface.verifier.coordinates import reduce
 from jaxface.verifier.model import Verifier
 from jaxface.verifier.score import score_pairs
 
-__all__ = ["calibrate", "fit"]
+__all__ = ["calibrate", "fit", "fit_reduction"]
 
-_EXACT_PCA = 2000  # rows; more take the randomised one
+_EXACT_PCA = 2000  # rows; with more the PCA is randomised
 
 
 def fit(
@@ -40,37 +40,43 @@ def fit(
     num_people      people in ids; some of them need two rows or more
     num_components  axes of the PCA
     num_iters       steps of EM
-    steps           what made the vectors from images, kept for `encode`; None for embeddings
+    length_normalize  whether whitened vectors are scaled to one length
+    steps           the image steps that made the vectors, kept for `encode`; None for embeddings
 
-    The scores are raw: `calibrate` them on people that are not in here. The report is that of EM, with the status of
-    the PCA where that is worse.
+    The scores are raw: `calibrate` them on other people. The report is that of EM, with the status of the PCA if it is
+    worse.
     """
     checks.shapes(vectors=(vectors, "n d"), ids=(ids, "n"))
     checks.floating(vectors=vectors)
     ids = checks.dense_labels("ids", ids, num_people)
     x = jnp.asarray(vectors)
-    settings: dict[str, Any] = {"num_components": num_components, "whiten": length_normalize}
-    if len(x) <= _EXACT_PCA:
-        reduction, of_pca = pca.fit(x, **settings)
-    else:
-        reduction, of_pca = pca.fit_randomized(key, x, **settings)
+    reduction, of_pca = fit_reduction(key, x, num_components=num_components, length_normalize=length_normalize)
     z = reduce(reduction, x, length_normalize=length_normalize)
     stats = joint_bayes.collect(z, jnp.asarray(ids), num_people=num_people, shift=z.mean(axis=0))
     model, info = joint_bayes.fit(stats, joint_bayes.init(stats), num_iters=num_iters)
-    found = Verifier(
+    raw = Verifier(
         steps=pipeline.build(()) if steps is None else steps,
         reduction=reduction,
         model=model,
-        calibration=calibration.identity(x.dtype),
+        calibration=calibration.neutral(x.dtype),
         length_normalize=length_normalize,
     )
-    return found, info._replace(status=fitinfo.worst(info.status, of_pca.status))
+    return raw, info._replace(status=fitinfo.worst(info.status, of_pca.status))
+
+
+def fit_reduction(
+    key: jax.Array, vectors: ArrayLike, *, num_components: int, length_normalize: bool
+) -> tuple[LinearMap, FitInfo]:
+    """PCA of vectors `[n, d]`, whitened if their length is to be normalised; randomised for more than 2,000 rows."""
+    x = jnp.asarray(vectors)
+    settings: dict[str, Any] = {"num_components": num_components, "whiten": length_normalize}
+    return pca.fit(x, **settings) if len(x) <= _EXACT_PCA else pca.fit_randomized(key, x, **settings)
 
 
 def calibrate(
     verifier: Verifier, coordinates: ArrayLike, first: ArrayLike, second: ArrayLike, is_same: ArrayLike
 ) -> tuple[Verifier, FitInfo]:
-    """The verifier with an affine calibration fitted to pairs `[p]` of rows of people that fitted nothing."""
-    plain = dataclasses.replace(verifier, calibration=calibration.identity(jnp.asarray(coordinates).dtype))
-    affine, info = calibration.fit(score_pairs(plain, coordinates, first, second), is_same)
+    """The verifier with an affine calibration fitted to pairs `[p]` of rows, of people that are in no other fit."""
+    raw = dataclasses.replace(verifier, calibration=calibration.neutral(jnp.asarray(coordinates).dtype))
+    affine, info = calibration.fit(score_pairs(raw, coordinates, first, second), is_same)
     return dataclasses.replace(verifier, calibration=affine), info

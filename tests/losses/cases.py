@@ -31,7 +31,7 @@ CASES = [
 ]
 
 EXEMPT = [
-    calibration.identity,  # takes a dtype
+    calibration.neutral,  # takes a dtype
     scores.labelled,  # a check
     scores.array_of,  # of a list
     minimize,  # takes a function; tested in test_minimize.py

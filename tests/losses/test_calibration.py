@@ -57,7 +57,7 @@ def test_the_slope_stays_positive_on_scores_that_say_nothing(rng):
 def test_probability_is_bayes_rule():
     llr, prior = jnp.log(jnp.array([3.0])), 0.25
     assert_close(calibration.probability(llr, prior=prior), jnp.array([3 * 0.25 / (3 * 0.25 + 0.75)]))
-    assert_close(calibration.calibrate(calibration.identity(jnp.float64), llr), llr)
+    assert_close(calibration.calibrate(calibration.neutral(jnp.float64), llr), llr)
 
 
 def test_calibration_can_be_differentiated_through(rng):
@@ -89,7 +89,7 @@ def test_scores_of_any_unit_have_the_same_calibration(power, rng):
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float16])
 def test_calibration_refuses_what_would_wrap_or_round(dtype):
-    one, values = calibration.identity(jnp.float32), np.array([1, 0], dtype)
+    one, values = calibration.neutral(jnp.float32), np.array([1, 0], dtype)
     for call in (
         lambda: calibration.calibrate(one, values),
         lambda: calibration.probability(jnp.asarray(values), prior=0.5),

@@ -35,16 +35,27 @@ def points(rng, n=4):
 CASES = [
     Case(coordinates.encode, lambda r: (model(r), r.random((3, 2, 5))), grad=(1,), factor=10),
     Case(coordinates.encode_vectors, lambda r: (model(r), r.normal(size=(3, D))), grad=(1,), factor=10),
-    Case(coordinates.encode_vectors, lambda r: (model(r, length_normalize=True), r.normal(size=(3, D))), grad=(1,),
-         factor=10, variant="length-normalised"),
-    Case(coordinates.reduce, lambda r: (model(r).reduction, r.normal(size=(3, D))), {"length_normalize": True},
-         grad=(1,)),
+    Case(
+        coordinates.encode_vectors,
+        lambda r: (model(r, length_normalize=True), r.normal(size=(3, D))),
+        grad=(1,),
+        factor=10,
+        variant="length-normalised",
+    ),
+    Case(
+        coordinates.reduce,
+        lambda r: (model(r).reduction, r.normal(size=(3, D))),
+        {"length_normalize": True},
+        grad=(1,),
+    ),
+    Case(coordinates.normalize_length, lambda r: (points(r),), grad=(0,)),
     Case(score.score_pairs, lambda r: (model(r), points(r), FIRST, SECOND), grad=(1,), factor=10),
     Case(score.score_matrix, lambda r: (model(r), points(r), points(r, 2)), grad=(1, 2), factor=10),
-]  # fmt: skip
+]
 
 EXEMPT = [
     training.fit,  # Joint Bayes and PCA have rows of their own
+    training.fit_reduction,
     training.calibrate,
     score.enroll,  # counts must be known
     score.score_sets,
