@@ -1,20 +1,20 @@
 """Explicit feature maps of kernels in log-linear time, and the way back (Fastfood Dictionary Learning for
 Periocular-Based Full Face Hallucination, sections 2 and 3.2).
 
-A map is a random matrix V `[f, d]` of frequencies, `num_features` = f = d' of the paper, and a form; the inner product
-of two feature vectors estimates a kernel. All maps have one interface: `init(key, *, input_dim, num_features,
-bandwidth, spectrum)`, `project` (V x), `transpose` (V'u), `gram_product`, `inverse`, `transform`, `feature_matrix` and
-`dense_matrix`, each also a function of the module of the map.
+A map is a random matrix V `[f, d]` of frequencies (f is d' of the paper, `num_features` here) and a form: the inner
+product of the features of two vectors estimates a kernel. Every map is drawn by the `init(key, *, input_dim,
+num_features, bandwidth, spectrum)` of its module; all other functions are in `maps` and serve every map.
 
     kitchen_sinks  (7): independent frequencies, dense
     orthogonal     orthogonal directions, dense: less variance
     fastfood       (8): S H G Pi H B, four numbers a row
     sorf           three Hadamard transforms with signs
-    maps           what they share
+    maps           project (V x), transpose (V'u), inverse, transform, feature_matrix, dense_matrix, gram_matrix
     forms          (9) complex, (10)-(13) cos_sin, (16) sin, and the random-phase cosine; and their inverses
     spectra        Gaussian, Matern, Laplacian
     bandwidth      median_distance for the kernel, choose_bandwidth for the way back
-    dekernelize    (19), (20) and beyond: least squares, conjugate gradients, Gauss-Newton, each with a Validity
+    dekernelize    (19), (20) and beyond: least squares, conjugate gradients, Gauss-Newton
+    validity       the report on an inverse
     units          a map for vectors in another unit, in which V'V is in range
     trig           float32 sines and their inverses as polynomials
 
@@ -27,18 +27,19 @@ from collections.abc import Callable
 
 from jaxface.features import dekernelize, fastfood, forms, kitchen_sinks, orthogonal, sorf, spectra
 from jaxface.features.bandwidth import choose_bandwidth, median_distance
-from jaxface.features.dekernelize import Validity, invert, invert_matrix
+from jaxface.features.dekernelize import Method, invert, invert_matrix
+from jaxface.features.forms import Form
 from jaxface.features.maps import (
     FeatureMap,
     dense_matrix,
     feature_matrix,
     gram_matrix,
-    gram_product,
     inverse,
     project,
     transform,
     transpose,
 )
+from jaxface.features.validity import Validity
 
 MAPS: dict[str, Callable[..., FeatureMap]] = {
     "kitchen_sinks": kitchen_sinks.init,
@@ -46,10 +47,16 @@ MAPS: dict[str, Callable[..., FeatureMap]] = {
     "fastfood": fastfood.init,
     "sorf": sorf.init,
 }
-FORMS = {"cos_sin": forms.cos_sin, "sin": forms.sin, "complex": forms.complex}
+FORMS: dict[str, Form] = {"cos_sin": forms.cos_sin, "sin": forms.sin}  # real forms that can be inverted
+INVERSES: dict[str, Method] = {
+    "least_squares": dekernelize.least_squares,
+    "conjugate_gradient": dekernelize.conjugate_gradient,
+    "gauss_newton": dekernelize.gauss_newton,
+}
 
 __all__ = [
     "FORMS",
+    "INVERSES",
     "MAPS",
     "FeatureMap",
     "Validity",
@@ -60,7 +67,6 @@ __all__ = [
     "feature_matrix",
     "forms",
     "gram_matrix",
-    "gram_product",
     "inverse",
     "invert",
     "invert_matrix",

@@ -1,7 +1,7 @@
 """Bandwidths from data: the median rule for the kernel, the quantile rule for the way back to the input.
 
-They answer different questions. A kernel of faces wants about the median distance; an invertible map of the sine alone
-wants about twice the length of a vector, where the kernel is nearly linear.
+The two rules serve different purposes. A kernel for recognising faces needs about the median distance. A map of the
+sine alone that can be inverted needs about twice the length of a vector, where its kernel is nearly linear.
 """
 
 import jax
@@ -39,21 +39,21 @@ def choose_bandwidth(
     """The least bandwidth with the share `quantile` of all `|V x|` in the range where `form` is one to one.
 
     `sigma = quantile_q(|V_1 x|) / (pi / 2)` for the sine, with pi for pairs, over the rows of x `[n, d]`; V_1 is the
-    map that `init` draws with this key at bandwidth 1, so the same key must draw the map. At 1 every entry is inside.
-    In general V x ~ N(0, |x|^2 / sigma^2): .999 needs about 2.1 |x| for the sine. The number has the dtype of x, for a
-    key draws other numbers in another one, and a map follows its bandwidth. On the host.
+    map that `init` draws with this key at bandwidth 1, so the same key must draw the map. With quantile 1 all are in
+    range. In general V x ~ N(0, |x|^2 / sigma^2): .999 needs about 2.1 |x| for the sine. The bandwidth has the dtype
+    of x, so that the map drawn with it has that dtype too: in another dtype a key draws other numbers. On the host.
     """
     sizes = checks.samples(x=(x, "n d"))
     checks.at_least("number of samples", sizes["n"], 1)
     checks.between("quantile", quantile, 0.0, 1.0, closed_low=False)
     dtype = jnp.asarray(x).dtype
     unit = init(key, input_dim=sizes["d"], num_features=num_features, bandwidth=1.0, dtype=dtype)
-    sizes_of_projections = np.abs(maps.feature_matrix(unit, x, form=_identity))
-    reached = float(np.quantile(sizes_of_projections, quantile, method="higher"))
-    checks.positive("quantile of |V x|", reached)
-    # Rounding must not carry the last entry over the end of the range, where the angle of a pair changes its sign.
+    projections = np.abs(maps.feature_matrix(unit, x, form=_identity))
+    limit = float(np.quantile(projections, quantile, method="higher"))
+    checks.positive("quantile of |V x|", limit)
+    # A margin against rounding: beyond the end of the range, the angle of a pair changes its sign.
     margin = 64 * machine.eps(dtype)
-    return np.dtype(dtype).type((1 + margin) * reached / forms.inverse(form).half_width)
+    return np.dtype(dtype).type((1 + margin) * limit / forms.inverse(form).half_width)
 
 
 def _identity(u: jax.Array) -> jax.Array:

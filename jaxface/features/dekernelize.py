@@ -1,61 +1,51 @@
 """De-kernelisation: from features back to the vector, `x = argmin |form(V x) - features|`.
 
-Entry by entry a form gives `V x = arcsin(sqrt f z)` (19) or the angle of a pair, exact only while every |V x| is at
-most pi / 2 or pi: a condition on V x and not, as printed, on x. What remains is least squares (20). The methods:
+Each entry of the features gives an entry of V x, by `arcsin(sqrt f z)` (19) or as the angle of a pair. This is exact
+while every |V x| is at most pi / 2, or pi for pairs: a condition on V x and not, as printed, on x. Then x is the
+solution of a least-squares problem (20). The methods:
 
     least_squares       the inverse of V'V, made once for all vectors: the fastest while d is below a few thousand
     conjugate_gradient  products with V and V' only: for any d
-    gauss_newton        on |form(V x) - features| itself, from the solution of (20): where entries are folded
+    gauss_newton        minimises |form(V x) - features| itself, from the solution of (20): for folded entries
     square              the exact inverse of a single block, f = D: D log D, but ill conditioned
 
-A method takes the map, prepares what depends on it alone, and returns the solver of one vector. Features outside the
-range of the form are clipped and counted, and NaN among them is NaN in all of x. Zeros that pad x are known and not
-solved for. Gradients come from the equation that defines x (the implicit-function rule) and not from the iterations.
+A method takes the map, prepares whatever depends on the map alone, and returns the solver for one vector. Features
+outside the range of the form are clipped and counted; a NaN among the features makes all of x NaN. The zeros that pad
+x are not solved for. Gradients come from the equation that defines x (the implicit-function rule), not from the
+iterations.
 """
 
-import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve
 from jax.typing import ArrayLike
 
-from jaxface.core import blocks, checks, fitinfo, machine
-from jaxface.core.fitinfo import Status
-from jaxface.features import forms, maps, units
+from jaxface.core import blocks, checks, machine
+from jaxface.features import forms, maps, units, validity
 from jaxface.features.forms import Form
 from jaxface.features.maps import FeatureMap
-from jaxface.linalg import distances, krylov, psd, scaling
+from jaxface.features.validity import Validity
+from jaxface.linalg import krylov, psd, scaling
 from jaxface.linalg.krylov import Solution
 
-__all__ = ["Validity", "gauss_newton", "invert", "invert_matrix", "least_squares", "solver"]
+__all__ = ["conjugate_gradient", "gauss_newton", "invert", "invert_matrix", "least_squares", "solver"]
 
 Solver = Callable[[jax.Array, Form], Solution]
 Method = Callable[[FeatureMap], Solver]
 
 BLOCK_SIZE = 128  # vectors in flight: products of that many keep two cores busy
-_LANCZOS_STEPS = 48
-
-
-class Validity(NamedTuple):
-    """How far an inverse may be believed."""
-
-    status: jax.Array  # int32 [], a Status
-    num_iters: jax.Array  # int32 [], 0 for a closed form
-    share_clipped: jax.Array  # [], share of features that no vector has
-    share_out_of_range: jax.Array  # [], share of |V x| beyond the range where the form is one to one
-    residual: jax.Array  # [], |form(V x) - features| / |features|
-    conditioning: jax.Array  # [], condition number of V'V, estimated from below
 
 
 def least_squares(params: FeatureMap) -> Solver:
     """(20) `x = (V'V)^-1 V' angles` by the inverse of V'V `[d, d]`: one product for many vectors.
 
-    It loses as many digits as V'V has in its condition number, a factorisation of V itself half as many: one of float32
-    at f = 1.25 d, none worth speaking of from 5 d on. RANK_DEFICIENT where V'V has no inverse in this precision.
+    The normal equations lose as many digits as the condition number of V'V has, twice as many as a factorisation of V:
+    one digit of float32 at f = 1.25 d, hardly any from 5 d on. RANK_DEFICIENT where V'V has no inverse in this
+    precision.
     """
     gram = jax.lax.stop_gradient(maps.gram_matrix(params))
     lower = psd.cholesky(gram)
@@ -70,7 +60,7 @@ def conjugate_gradient(params: FeatureMap, *, tol: float | None = None, num_iter
 
     def solver(b: jax.Array) -> Solution:
         return krylov.conjugate_gradient(
-            _gram(params), b, tol=machine.eps(b.dtype) if tol is None else tol, num_iters=num_iters
+            maps.gram_operator(params), b, tol=machine.eps(b.dtype) if tol is None else tol, num_iters=num_iters
         )
 
     return partial(_normal_equations, params, solver)
@@ -86,13 +76,13 @@ def gauss_newton(
 ) -> Solver:
     """`min |form(V x) - features|^2` by damped Gauss-Newton from (20), each step by conjugate gradients.
 
-    Ends when a step is below `tol` relative to x (default 64 eps). A step that does not lower the objective is undone
-    and the damping raised.
+    Ends when a step is below `tol` relative to x (default 64 eps). A step that does not lower the objective is undone,
+    and the damping is raised.
     """
     checks.at_least("num_iters", num_iters, 1)
     checks.at_least("num_inner_iters", num_inner_iters, 1)
     start = conjugate_gradient(params, tol=1e-3, num_iters=num_inner_iters)
-    _, largest = _spectral_range(params)
+    _, largest = validity.spectral_range(params)
 
     def solve(features: jax.Array, form: Form) -> Solution:
         def residual(x: jax.Array) -> jax.Array:
@@ -104,11 +94,9 @@ def gauss_newton(
 
         def descend(_: Any, x: jax.Array) -> tuple[jax.Array, Any]:
             limit = 64 * machine.eps(x.dtype) if tol is None else tol
-            found = _damped(
-                residual, x, 1e-3 * largest, tol=limit, num_iters=num_iters, num_inner_iters=num_inner_iters
-            )
-            # custom_root wants tangents of whatever the solver reports: only floats have them.
-            return found.x, (found.num_iters.astype(x.dtype), found.is_converged.astype(x.dtype))
+            end = _damped(residual, x, 1e-3 * largest, tol=limit, num_iters=num_iters, num_inner_iters=num_inner_iters)
+            # custom_root needs tangents of all that the solver reports: only floats have tangents.
+            return end.x, (end.num_iters.astype(x.dtype), end.is_converged.astype(x.dtype))
 
         def tangent_solve(product: krylov.Operator, b: jax.Array) -> jax.Array:
             def solver(product: krylov.Operator, b: jax.Array) -> jax.Array:
@@ -128,7 +116,8 @@ def invert(
 ) -> tuple[jax.Array, Validity]:
     """The vector `[d]` of features `[f]` (`[2 f]` with `forms.cos_sin`), and its validity.
 
-    Set the options of a method with `functools.partial`, once: a method is known to `jit` by its identity.
+    Set the options of a method with `functools.partial` once and reuse the result: `jit` knows a method by its
+    identity.
     """
     features, form = _checked(params, features, form, "")
     return _invert(params, features, form=form, method=method)
@@ -170,15 +159,12 @@ def solver(params: FeatureMap, form: Form, method: Method = least_squares) -> Ca
 def _inverse(params: FeatureMap, form: Form, method: Method) -> Callable[[jax.Array], tuple[jax.Array, Validity]]:
     """The inverse of one vector, with everything prepared that depends on the map alone."""
     params, power = units.in_own_unit(params)
-    solve = method(params)
-    least, largest = _spectral_range(params)
+    solve, conditioning = method(params), validity.conditioning(params)
 
     def inverse(features: jax.Array) -> tuple[jax.Array, Validity]:
         solution = solve(features, form)
-        # Rounding may leave the least eigenvalue of a singular V'V on either side of zero.
-        is_singular = least <= machine.eps(least.dtype) * largest
-        conditioning = jnp.where(is_singular, jnp.inf, largest / jnp.where(is_singular, 1, least))
-        return scaling.shifted(solution.x, power), _validity(params, features, solution, form, conditioning)
+        report = validity.of_solution(params, features, solution, form, conditioning)
+        return scaling.shifted(solution.x, power), report
 
     return inverse
 
@@ -186,14 +172,14 @@ def _inverse(params: FeatureMap, form: Form, method: Method) -> Callable[[jax.Ar
 def _normal_equations(
     params: FeatureMap, solver: Callable[[jax.Array], Solution], features: jax.Array, form: Form
 ) -> Solution:
-    """(20), differentiated through `V'V x = V' angles` whatever solves it."""
+    """(20), differentiated through `V'V x = V' angles` whatever `solver` solves it with."""
 
     def solve(_: Any, b: jax.Array) -> tuple[jax.Array, Any]:
         solution = solver(b)
         return solution.x, (solution.num_iters, solution.is_converged)
 
     b = params.transpose(forms.inverse(form).angles(features).angles)
-    x, report = jax.lax.custom_linear_solve(_gram(params), b, solve, symmetric=True, has_aux=True)
+    x, report = jax.lax.custom_linear_solve(maps.gram_operator(params), b, solve, symmetric=True, has_aux=True)
     return Solution(x, *report)
 
 
@@ -225,7 +211,7 @@ def _damped(
 
         move = krylov.conjugate_gradient(product, pull(at_x)[0], tol=1e-3, num_iters=num_inner_iters).x
         after = objective(x - move)
-        is_lower = after <= value * (1 + 64 * machine.eps(x.dtype))  # at the minimum a rise is rounding
+        is_lower = after <= value * (1 + 64 * machine.eps(x.dtype))  # at the minimum, a rise by rounding is allowed
         is_settled = jnp.linalg.norm(move) <= tol * jnp.linalg.norm(x)
         x, value = jnp.where(is_lower, x - move, x), jnp.where(is_lower, after, value)
         return step + 1, x, value, jnp.where(is_lower, damping / 10, damping * 10), is_settled
@@ -235,46 +221,8 @@ def _damped(
     return Solution(x, step, is_settled)
 
 
-def _validity(
-    params: FeatureMap, features: jax.Array, solution: Solution, form: Form, conditioning: jax.Array
-) -> Validity:
-    """What the solution says about itself."""
-    inverse = forms.inverse(form)
-    u = params.project(solution.x)
-    length = distances.norm(features)
-    is_lost, is_known = ~jnp.isfinite(solution.x).all(), jnp.isfinite(features).all()
-    nothing = jnp.where(is_known, 0, jnp.nan).astype(u.dtype)  # shares are known of features that are
-    is_singular = (solution.num_iters == 0) & ~solution.is_converged  # a closed form always settles
-    status = fitinfo.diagnose(
-        (~is_known, Status.NON_FINITE),
-        (is_singular, Status.RANK_DEFICIENT),
-        (is_lost, Status.NON_FINITE),
-        (~solution.is_converged, Status.MAX_ITERS),
-    )
-    # At the very end of the range an angle is known to the root of the precision only.
-    is_beyond = jnp.abs(u) > inverse.half_width + math.sqrt(machine.eps(u.dtype))
-    return Validity(
-        status=status,
-        num_iters=solution.num_iters,
-        share_clipped=inverse.angles(features).is_clipped.mean(dtype=u.dtype) + nothing,
-        share_out_of_range=is_beyond.mean(dtype=u.dtype) + nothing,
-        residual=distances.norm(form(u) - features) / jnp.where(length > 0, length, 1),
-        conditioning=conditioning,
-    )
-
-
 def _closed_form(x: jax.Array) -> Solution:
     return Solution(x, jnp.zeros((), jnp.int32), jnp.asarray(True))
-
-
-def _gram(params: FeatureMap) -> krylov.Operator:
-    return lambda x: params.transpose(params.project(x))
-
-
-def _spectral_range(params: FeatureMap) -> tuple[jax.Array, jax.Array]:
-    """Least and largest eigenvalue of V'V."""
-    start = jnp.ones(params.input_dim, maps.dtype_of(params))
-    return krylov.spectral_range(_gram(jax.lax.stop_gradient(params)), start, num_steps=_LANCZOS_STEPS)
 
 
 def _checked(params: FeatureMap, features: ArrayLike, form: Form, rows: str) -> tuple[jax.Array, Form]:

@@ -4,30 +4,15 @@
 H unnormalised, and f rows kept of `ceil(f / D)` independent blocks stacked. Four numbers a row, log(D) operations.
 """
 
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.typing import ArrayLike
 
 from jaxface.core import prng
-from jaxface.core.blocks import num_blocks
 from jaxface.core.pytree import params, static, whole
 from jaxface.features import spectra
-from jaxface.features.maps import (  # noqa: F401 - the interface of every map
-    check_square,
-    checked_init,
-    dense_matrix,
-    feature_matrix,
-    gram_product,
-    inverse,
-    project,
-    sum_of_blocks,
-    transform,
-    transpose,
-    zero_padded,
-)
+from jaxface.features.maps import Drawing, check_square, draw_blocks, initializer, sum_of_blocks, zero_padded
 from jaxface.features.spectra import Spectrum
 from jaxface.linalg import distances, hadamard
 
@@ -66,49 +51,34 @@ class Fastfood:
         return (hadamard.transform(u / size) / (size * self.signs))[0, : self.input_dim]
 
 
-def init(
-    key: jax.Array,
-    *,
-    input_dim: int,
-    num_features: int,
-    bandwidth: ArrayLike,
-    spectrum: Spectrum = spectra.gaussian,
-    dtype: Any = None,
-) -> Fastfood:
+@initializer
+def init(drawing: Drawing) -> Fastfood:
     """Draws a map; its first blocks are the same whatever f.
 
     Every row of `H G Pi H B` is `sqrt D |G|` long and isotropic, so `S_ii = s_i / |G|` with `s_i ~ chi(D)` makes it
     exactly Gaussian with covariance `I / sigma^2`. Without S all rows of a block share one length, which no test of
     unbiasedness can see. Other rotation-invariant spectra change s_i alone.
     """
-    bandwidth = checked_init(key, input_dim=input_dim, num_features=num_features, bandwidth=bandwidth, dtype=dtype)
-    size = hadamard.next_power_of_two(input_dim)
-    signs, permutation, gaussian, lengths = _blocks(
-        key, num=num_blocks(num_features, size), size=size, spectrum=spectrum, dtype=bandwidth.dtype
-    )
+    size = hadamard.next_power_of_two(drawing.input_dim)
+    signs, permutation, gaussian, lengths = draw_blocks(_block, drawing, size)
     return Fastfood(
         signs=signs,
         permutation=permutation,
         gaussian=gaussian,
-        scale=lengths / (bandwidth * size**0.5 * distances.norm(gaussian)[:, None]),
-        input_dim=input_dim,
-        num_features=num_features,
+        scale=lengths / (drawing.bandwidth * size**0.5 * distances.norm(gaussian)[:, None]),
+        input_dim=drawing.input_dim,
+        num_features=drawing.num_features,
     )
 
 
-@partial(jax.jit, static_argnames=("num", "size", "spectrum", "dtype"))
-def _blocks(key: jax.Array, *, num: int, size: int, spectrum: Spectrum, dtype: Any) -> tuple[jax.Array, ...]:
-    """B, Pi, G and the lengths of the rows, each `[c, D]`."""
-
-    def block(key: jax.Array) -> tuple[jax.Array, ...]:
-        return (
-            jax.random.rademacher(prng.stream(key, "signs"), (size,), dtype),
-            jax.random.permutation(prng.stream(key, "permutation"), jnp.arange(size, dtype=jnp.int32)),
-            jax.random.normal(prng.stream(key, "gaussian"), (size,), dtype),
-            spectra.row_lengths(prng.stream(key, "lengths"), size, size, spectrum, dtype),
-        )
-
-    return jax.vmap(block)(prng.member_keys(key, num))
+def _block(key: jax.Array, size: int, spectrum: Spectrum, dtype: Any) -> tuple[jax.Array, ...]:
+    """B, Pi, G and the lengths of the rows of one block, each `[D]`."""
+    return (
+        jax.random.rademacher(prng.stream(key, "signs"), (size,), dtype),
+        jax.random.permutation(prng.stream(key, "permutation"), jnp.arange(size, dtype=jnp.int32)),
+        jax.random.normal(prng.stream(key, "gaussian"), (size,), dtype),
+        spectra.row_lengths(prng.stream(key, "lengths"), size, size, spectrum, dtype),
+    )
 
 
 def _permuted(u: jax.Array, permutation: jax.Array) -> jax.Array:

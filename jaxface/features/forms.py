@@ -1,4 +1,4 @@
-"""From frequencies to features: functions of the projection `u = V x` `[f]`, and the way from features back to u.
+"""Forms: functions from the projection `u = V x` `[f]` to features, and their inverses from features to u.
 
     cos_sin       [cos u, sin u] / sqrt f      2 f wide   k(x - y)
     complex       exp(i u) / sqrt f            f wide     k(x - y)
@@ -27,14 +27,14 @@ Form = Callable[[jax.Array], jax.Array]
 
 
 class Angles(NamedTuple):
-    """What features say about the projection."""
+    """The projection, as far as features determine it."""
 
     angles: jax.Array  # [f], u where it is in the form's range
     is_clipped: jax.Array  # bool [f], True where no u gives such a feature
 
 
 class Inverse(NamedTuple):
-    """How a form is undone, entry by entry."""
+    """The inverse of a form, entry by entry."""
 
     angles: Callable[[jax.Array], Angles]
     half_width: float  # exact for |u| up to this
@@ -77,7 +77,7 @@ def random_phase(key: jax.Array, *, num_features: int, dtype: Any = None) -> Ran
 
 
 def as_tree(form: Form) -> Form:
-    """The form as a pytree, so that a jitted function may take it: what is not one, any function, is wrapped."""
+    """The form as a pytree, so that a jitted function may take it: a plain function is wrapped."""
     return jax.tree_util.Partial(form) if jax.tree_util.all_leaves([form]) else form
 
 
@@ -89,7 +89,7 @@ def real(features: jax.Array, form: Form) -> tuple[jax.Array, Form]:
 
 
 def inverse(form: Form) -> Inverse:
-    """How a form is undone; that of `complex` is for the real features that `real` makes."""
+    """The inverse of a form; the inverse of `complex` takes the real features that `real` makes."""
     if form is sin:
         return Inverse(_angles_of_sin, math.pi / 2, 1)
     if form in (cos_sin, complex):

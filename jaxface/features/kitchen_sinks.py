@@ -1,6 +1,6 @@
 """Random kitchen sinks: a dense matrix of independent frequencies, for any spectrum.
 
-d f numbers and d f multiplications a vector: what the other maps approximate, and the faster one for small d.
+It holds d f numbers and takes d f multiplications a vector. The other maps approximate it; for small d it is fastest.
 """
 
 from functools import partial
@@ -8,22 +8,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.typing import ArrayLike
 
 from jaxface.core import prng
 from jaxface.core.pytree import params
-from jaxface.features import spectra
-from jaxface.features.maps import (  # noqa: F401 - the interface of every map
-    check_square,
-    checked_init,
-    dense_matrix,
-    feature_matrix,
-    gram_product,
-    inverse,
-    project,
-    transform,
-    transpose,
-)
+from jaxface.features.maps import Drawing, check_square, initializer
 from jaxface.features.spectra import Spectrum
 
 __all__ = ["init"]
@@ -31,7 +19,7 @@ __all__ = ["init"]
 
 @params
 class KitchenSinks:
-    """V as it is."""
+    """The matrix V itself."""
 
     frequencies: jax.Array  # [f, d], Z of (7)
 
@@ -59,19 +47,12 @@ class KitchenSinks:
         return jnp.linalg.solve(self.frequencies, u)
 
 
-def init(
-    key: jax.Array,
-    *,
-    input_dim: int,
-    num_features: int,
-    bandwidth: ArrayLike,
-    spectrum: Spectrum = spectra.gaussian,
-    dtype: Any = None,
-) -> KitchenSinks:
+@initializer
+def init(drawing: Drawing) -> KitchenSinks:
     """Draws f independent frequencies; the first rows are the same whatever f."""
-    bandwidth = checked_init(key, input_dim=input_dim, num_features=num_features, bandwidth=bandwidth, dtype=dtype)
-    rows = _rows(key, num=num_features, size=input_dim, spectrum=spectrum, dtype=bandwidth.dtype)
-    return KitchenSinks(frequencies=rows / bandwidth)
+    sizes = {"num": drawing.num_features, "size": drawing.input_dim}
+    rows = _rows(drawing.key, **sizes, spectrum=drawing.spectrum, dtype=drawing.bandwidth.dtype)
+    return KitchenSinks(frequencies=rows / drawing.bandwidth)
 
 
 @partial(jax.jit, static_argnames=("num", "size", "spectrum", "dtype"))

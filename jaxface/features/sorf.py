@@ -4,29 +4,15 @@ One block: `V = t sqrt(D) / sigma  (H B_1)(H B_2)(H B_3) / D^(3/2)`, orthogonal 
 Directions are nearly uniform and lengths fixed at their root mean square, so the kernel has a bias of order 1 / D.
 """
 
-from functools import partial
 from typing import Any
 
 import jax
-from jax.typing import ArrayLike
+import jax.numpy as jnp
 
 from jaxface.core import prng
-from jaxface.core.blocks import num_blocks
 from jaxface.core.pytree import params, static
 from jaxface.features import spectra
-from jaxface.features.maps import (  # noqa: F401 - the interface of every map
-    check_square,
-    checked_init,
-    dense_matrix,
-    feature_matrix,
-    gram_product,
-    inverse,
-    project,
-    sum_of_blocks,
-    transform,
-    transpose,
-    zero_padded,
-)
+from jaxface.features.maps import Drawing, check_square, draw_blocks, initializer, sum_of_blocks, zero_padded
 from jaxface.features.spectra import Spectrum
 from jaxface.linalg import hadamard
 
@@ -66,28 +52,20 @@ class Sorf:
         return u[0, : self.input_dim]
 
 
-def init(
-    key: jax.Array,
-    *,
-    input_dim: int,
-    num_features: int,
-    bandwidth: ArrayLike,
-    spectrum: Spectrum = spectra.gaussian,
-    dtype: Any = None,
-) -> Sorf:
+@initializer
+def init(drawing: Drawing) -> Sorf:
     """Draws a map of a rotation-invariant spectrum; its first blocks are the same whatever f."""
-    bandwidth = checked_init(key, input_dim=input_dim, num_features=num_features, bandwidth=bandwidth, dtype=dtype)
-    size = hadamard.next_power_of_two(input_dim)
-    signs, scale = _blocks(key, num=num_blocks(num_features, size), size=size, spectrum=spectrum, dtype=bandwidth.dtype)
-    return Sorf(signs=signs, scale=scale / (bandwidth * size), input_dim=input_dim, num_features=num_features)
+    size = hadamard.next_power_of_two(drawing.input_dim)
+    signs, lengths = draw_blocks(_block, drawing, size)
+    return Sorf(
+        signs=jnp.moveaxis(signs, 1, 0),
+        scale=lengths / (drawing.bandwidth * size),
+        input_dim=drawing.input_dim,
+        num_features=drawing.num_features,
+    )
 
 
-@partial(jax.jit, static_argnames=("num", "size", "spectrum", "dtype"))
-def _blocks(key: jax.Array, *, num: int, size: int, spectrum: Spectrum, dtype: Any) -> tuple[jax.Array, jax.Array]:
-    """Signs `[3, c, D]` and the scales t `[c, D]`."""
-
-    def block(key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        signs = jax.random.rademacher(prng.stream(key, "signs"), (3, size), dtype)
-        return signs, spectra.rotation_invariant(prng.stream(key, "lengths"), size, size, spectrum, dtype)
-
-    return jax.vmap(block, out_axes=(1, 0))(prng.member_keys(key, num))
+def _block(key: jax.Array, size: int, spectrum: Spectrum, dtype: Any) -> tuple[jax.Array, jax.Array]:
+    """Signs `[3, D]` and the scales t `[D]` of one block."""
+    signs = jax.random.rademacher(prng.stream(key, "signs"), (3, size), dtype)
+    return signs, spectra.rotation_invariant(prng.stream(key, "lengths"), size, size, spectrum, dtype)

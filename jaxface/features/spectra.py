@@ -2,7 +2,7 @@
 
 A spectrum is a function `(key, num, dim, dtype) -> t`, of shape `[num, 1]` where the kernel depends on |x - y| alone
 and `[num, dim]` where each coordinate has its own scale. Maps with orthogonal or Hadamard rows take only the first
-kind: they draw lengths, for their directions are uniform.
+kind: their directions are uniform, and a spectrum gives the lengths.
 """
 
 import functools
@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from jaxface.core import checks, machine
 
-__all__ = ["laplacian"]
+__all__ = ["gaussian", "laplacian", "matern"]
 
 Spectrum = Callable[[jax.Array, int, int, Any], jax.Array]
 
@@ -28,8 +28,8 @@ def gaussian(key: jax.Array, num: int, dim: int, dtype: Any) -> jax.Array:  # no
 def matern(*, nu: float) -> Spectrum:
     """`k = 2^(1-nu) / Gamma(nu) r^nu K_nu(r)`, `r = sqrt(2 nu) |x - y| / s`: `t^2 = 2 nu / chi^2(2 nu)`.
 
-    Smoothness 1/2 is `exp(-|x - y| / s)`, 3/2 is `(1 + r) exp(-r)`; as nu grows it becomes the Gaussian. The same nu
-    gives the same function, by which `jit` knows a program.
+    Smoothness 1/2 is `exp(-|x - y| / s)`, 3/2 is `(1 + r) exp(-r)`; as nu grows, it becomes the Gaussian. Equal nu give
+    the same function, so that `jit` finds the compiled program.
     """
     checks.positive("nu", nu)
 

@@ -18,19 +18,27 @@ _SINE = (-0.166666571, 0.00833301729, -0.000198066152, 2.60005475e-06)
 # arcsin s = s + s^3 p(s^2) on |s| <= 1/2, to 2e-9.
 _ARCSINE = (0.166668215, 0.0749307718, 0.0457077875, 0.0231422847, 0.0437630407)
 # arctan t = t + t^3 p(t^2) on |t| <= 1, to 8e-9.
-_ARCTANGENT = (-0.333329871, 0.199903966, -0.141859752, 0.105739318,
-               -0.0736670553, 0.0411218535, -0.0151325325, 0.00262224365)  # fmt: skip
+_ARCTANGENT = (
+    -0.333329871,
+    0.199903966,
+    -0.141859752,
+    0.105739318,
+    -0.0736670553,
+    0.0411218535,
+    -0.0151325325,
+    0.00262224365,
+)
 # pi in three parts; the first two are so short that their products with half-integers below 2^12 are exact.
 _PI = (201 / 64, (math.pi - 201 / 64) // 2**-21 * 2**-21, (math.pi - 201 / 64) % 2**-21)
 
 
 def sin(u: jax.Array) -> jax.Array:
-    """`sin u`; in float32 never beyond [-1, 1], whatever u."""
+    """`sin u`; in float32 never beyond [-1, 1], for any u."""
     return _sin(u) if u.dtype == jnp.float32 else jnp.sin(u)
 
 
 def cos(u: jax.Array) -> jax.Array:
-    """`cos u`; in float32 never beyond [-1, 1], whatever u."""
+    """`cos u`; in float32 never beyond [-1, 1], for any u."""
     return _cos(u) if u.dtype == jnp.float32 else jnp.cos(u)
 
 

@@ -1,4 +1,4 @@
-"""A map for vectors in another unit: products of V'V with a very small or large bandwidth are out of range."""
+"""A map for vectors in another unit: with a very small or large bandwidth, V'V is out of the range of its type."""
 
 from typing import NamedTuple
 
@@ -20,12 +20,12 @@ class Rescaled(NamedTuple):
 
     @property
     def input_dim(self) -> int:
-        """That of V."""
+        """The dimension d of V."""
         return self.params.input_dim
 
     @property
     def num_features(self) -> int:
-        """That of V."""
+        """The number of frequencies f of V."""
         return self.params.num_features
 
     def project(self, x: jax.Array) -> jax.Array:
@@ -42,7 +42,7 @@ class Rescaled(NamedTuple):
 
 
 def in_own_unit(params: FeatureMap) -> tuple[Rescaled, jax.Array]:
-    """The map for vectors in units of `2^power`, in which its entries have ordinary size, and the power."""
+    """The map for vectors in units of `2^power`, in which its entries are near 1, and the power."""
     ones = jnp.ones(params.input_dim, maps.dtype_of(params))
     power = -scaling.exponent(params.project(ones))
     return Rescaled(params, power), power

@@ -25,7 +25,16 @@ from jax.typing import ArrayLike
 from jaxface.core import checks, fitinfo, machine, prng
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params, static, whole
-from jaxface.features import choose_bandwidth, dekernelize, fastfood, feature_matrix, forms, gram_matrix, units
+from jaxface.features import (
+    choose_bandwidth,
+    dekernelize,
+    fastfood,
+    feature_matrix,
+    forms,
+    gram_matrix,
+    transform,
+    units,
+)
 from jaxface.features.fastfood import Fastfood
 from jaxface.hallucination.dictionary import DictionaryHallucinator, check_visible
 from jaxface.hallucination.reconstruction import Reconstruction, checked
@@ -79,7 +88,7 @@ def feature_reconstruction(model: FastfoodDictionaryHallucinator) -> Reconstruct
     encode = omp.batch_encoder(Dictionary(atoms=model.visible_atoms), sparsity=model.sparsity)
 
     def features(pixels: jax.Array) -> jax.Array:
-        seen = fastfood.transform(model.visible_map, pixels - model.mean[model.visible], form=forms.sin)
+        seen = transform(model.visible_map, pixels - model.mean[model.visible], form=forms.sin)
         return decode(Dictionary(atoms=model.face_atoms), encode(seen))
 
     return features

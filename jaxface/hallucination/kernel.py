@@ -17,7 +17,7 @@ from jax.typing import ArrayLike
 from jaxface.core import blocks, checks, fitinfo, prng
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params, whole
-from jaxface.features import fastfood, forms
+from jaxface.features import fastfood, forms, maps
 from jaxface.features.fastfood import Fastfood
 from jaxface.hallucination.linear import penalized_solve, report
 from jaxface.hallucination.reconstruction import Reconstruction, checked, checked_weights
@@ -63,7 +63,7 @@ class FastfoodHallucinator:
 
         def image(pixels: jax.Array) -> jax.Array:
             seen = pixels - self.mean[self.visible]
-            return self.mean + fastfood.transform(self.features, seen, form=forms.cos_sin) @ self.coefficients
+            return self.mean + maps.transform(self.features, seen, form=forms.cos_sin) @ self.coefficients
 
         return image
 
@@ -128,7 +128,7 @@ def _fastfood_ridge(
     features: Fastfood, centered: jax.Array, visible: jax.Array, weights: jax.Array, ridge: jax.Array | float
 ) -> tuple[jax.Array, FitInfo]:
     width = 2 * features.num_features
-    transform = jax.vmap(partial(fastfood.transform, features, form=forms.cos_sin))
+    transform = jax.vmap(partial(maps.transform, features, form=forms.cos_sin))
 
     def add(
         moments: tuple[jax.Array, jax.Array], rows: tuple[jax.Array, jax.Array], valid: jax.Array

@@ -181,12 +181,12 @@ def curve_numbers(scores: Any, is_same: Any) -> tuple[float, ...]:
 
 def bootstrapped(scores: Any, is_same: Any, subject_a: Any, subject_b: Any) -> Any:
     rng = np.random.default_rng(0)
-    return intervals.subject_bootstrap(scores, is_same, subject_a, subject_b, rng=rng, num_resamples=40, far=(0.1,),
+    return bootstrap.subject_bootstrap(scores, is_same, subject_a, subject_b, rng=rng, num_resamples=40, far=(0.1,),
                                        band_far=(0.2,))  # fmt: skip
 
 
 def mean_of_subjects(values: Any, subjects: Any) -> Any:
-    return intervals.mean_interval(values, subjects, rng=np.random.default_rng(0), num_resamples=40)
+    return bootstrap.mean_interval(values, subjects, rng=np.random.default_rng(0), num_resamples=40)
 
 
 def disjoint(ids: Any, *, num_people: Any, num_splits: int) -> np.ndarray:
@@ -240,8 +240,8 @@ HOST = [
     Case(streaming.count, lambda r: (*scored(r), np.linspace(-3, 3, 5))),
     Case(bootstrapped, image_pairs),
     Case(mean_of_subjects, lambda r: (r.random(12), PEOPLE)),
-    Case(over_splits.paired_interval, rates, {"test_to_train": 0.25, "within": intervals.RATE}),
-    Case(over_splits.split_interval, lambda r: (r.random(6),), {"test_to_train": 0.25, "within": intervals.RATE}),
+    Case(intervals.paired_interval, rates, {"test_to_train": 0.25, "within": intervals.RATE}),
+    Case(intervals.split_interval, lambda r: (r.random(6),), {"test_to_train": 0.25, "within": intervals.RATE}),
     Case(disjoint, lambda r: (PEOPLE,), {"num_people": (2, 1), "num_splits": 2}),
     Case(k_shot, lambda r: (PEOPLE,), {"num_train": 1, "num_splits": 2}),
     Case(some_pairs, lambda r: (PEOPLE,), {"num_same": 2, "num_different": 3}),

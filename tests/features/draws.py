@@ -53,3 +53,10 @@ def dense(params):
 def angles(params, x):
     """|V x| of the rows of x, in float64."""
     return np.abs(np.asarray(x, float) @ dense(params).astype(float).T)
+
+
+@jax.jit
+def variance_ratio(params, delta):
+    """Variance of the cos_sin estimate for f = d = 16 over the one of independent frequencies, t = |delta| = 1.2."""
+    found = jax.vmap(lambda one: jnp.cos(maps.project(one, delta)).mean())(params)
+    return found.var() * 2 * 16 / (1 - jnp.exp(-(delta @ delta))) ** 2

@@ -61,40 +61,40 @@ CASES = {
         r"num_features of the map must be at least 6 \(fewer do not determine x\); got 5",
     ),
     "phases of another map": (
-        lambda: fastfood.transform(a_map("fastfood"), X[0], form=forms.random_phase(KEY, num_features=1)),
+        lambda: maps.transform(a_map("fastfood"), X[0], form=forms.random_phase(KEY, num_features=1)),
         r"u must have shape \[..., f\] with f = 1; got shape \(20,\)",
     ),
     "no smoothness": (lambda: spectra.matern(nu=0.0), r"nu must lie in \(0, inf\); got 0.0"),
     "a vector of another dimension": (
-        lambda: fastfood.project(a_map("fastfood"), np.ones(5)),
+        lambda: maps.project(a_map("fastfood"), np.ones(5)),
         r"x must have shape \[6\].*got shape \(5,\)",
     ),
     "rows for a vector": (
-        lambda: fastfood.transform(a_map("fastfood"), X, form=forms.sin),
+        lambda: maps.transform(a_map("fastfood"), X, form=forms.sin),
         r"x must have shape \[6\]; got shape \(3, 6\)",
     ),
     "a vector for rows": (
-        lambda: fastfood.feature_matrix(a_map("fastfood"), X[0], form=forms.sin),
+        lambda: maps.feature_matrix(a_map("fastfood"), X[0], form=forms.sin),
         r"x must have shape \[n, 6\]; got shape \(6,\)",
     ),
     "float16": (
-        lambda: fastfood.feature_matrix(a_map("fastfood"), X.astype(np.float16), form=forms.sin),
+        lambda: maps.feature_matrix(a_map("fastfood"), X.astype(np.float16), form=forms.sin),
         "got dtype float16",
     ),
     "integer pixels": (
-        lambda: fastfood.feature_matrix(a_map("fastfood"), X.astype(np.uint8), form=forms.sin),
+        lambda: maps.feature_matrix(a_map("fastfood"), X.astype(np.uint8), form=forms.sin),
         "x must be a floating point array; got dtype uint8",
     ),
     "no rows in a block": (
-        lambda: fastfood.feature_matrix(a_map("fastfood"), X, form=forms.sin, block_size=0),
+        lambda: maps.feature_matrix(a_map("fastfood"), X, form=forms.sin, block_size=0),
         "block_size must be at least 1; got 0",
     ),
     "frequencies of another number": (
-        lambda: fastfood.transpose(a_map("fastfood"), np.ones(6)),
+        lambda: maps.transpose(a_map("fastfood"), np.ones(6)),
         r"u must have shape \[20\]",
     ),
     "the inverse of a tall map": (
-        lambda: fastfood.inverse(a_map("fastfood"), np.ones(20)),
+        lambda: maps.inverse(a_map("fastfood"), np.ones(20)),
         r"num_features must be 8, the \(padded\) dimension, for V to have an inverse; got 20",
     ),
     "phases without number": (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxface.core.fitinfo import Status
-from jaxface.features import fastfood
+from jaxface.features import fastfood, maps
 from jaxface.hallucination import dictionary as by_dictionary
 from jaxface.hallucination import fastfood as by_fastfood
 from jaxface.hallucination import kernel as by_kernel
@@ -389,7 +389,7 @@ def test_atoms_are_taken_back_at_their_usual_size(rng):
     codes = SparseCode(jnp.asarray([[0, 1], [2, 0], [1, 3], [2, 3]]), jnp.asarray(rng.normal(size=(4, 2))))
     found, status = by_fastfood._atom_images(face_map, Dictionary(atoms=jnp.asarray(atoms)), codes)
     assert int(status) == Status.OK
-    v = np.asarray(fastfood.dense_matrix(face_map))
+    v = np.asarray(maps.dense_matrix(face_map))
     for j in range(k):
         used = np.asarray(codes.values)[np.asarray(codes.indices) == j]
         usual = atoms[:f, j] * (np.sqrt((used**2).mean()) if used.size else 1)

@@ -3,16 +3,16 @@
 The z-scores of one seed are fixed numbers; 4.5 is far beyond chance for all of them together.
 """
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxface.features import forms, maps, spectra
+from tests.features import draws
 from tests.features.draws import NUM_DRAWS, SQUARE, a_map, many
 from tests.reference import features_reference as reference
+from tests.tolerances import assert_close
 
 DIM, FEATURES, BANDWIDTH = 11, 12, 1.3  # padded to 16, and the block is cut
 SPECTRA = {
@@ -77,22 +77,6 @@ def test_sine_alone_is_far_from_the_gaussian():
     assert abs(z_score(values, reference.gaussian_kernel(x - y, BANDWIDTH))) > 50
 
 
-def test_sorf_is_near_the_kernel_of_a_sphere_and_has_a_bias():
-    x, y = vectors()[0]
-    values = estimates(drawn("sorf"), x, y)
-    gaussian, sphere = (k(x - y, BANDWIDTH) for k in (reference.gaussian_kernel, reference.sphere_kernel(16)))
-    mean = np.mean(values["cos_sin"])
-    assert abs(mean - sphere) < 0.02
-    assert abs(mean - gaussian) < 0.03
-
-
-@jax.jit
-def variance_ratio(params, delta):
-    """Variance of the cos_sin estimate for f = d = 16 over the one of independent frequencies, t = |delta| = 1.2."""
-    found = jax.vmap(lambda one: jnp.cos(maps.project(one, delta)).mean())(params)
-    return found.var() * 2 * 16 / (1 - jnp.exp(-(delta @ delta))) ** 2
-
-
 @pytest.mark.parametrize(
     ("kind", "dense", "axis"),
     [
@@ -103,14 +87,8 @@ def variance_ratio(params, delta):
 )
 def test_variance_beside_independent_frequencies(kind, dense, axis):
     params, spread = many(kind, **SQUARE), np.random.default_rng(0).normal(size=16)
-    assert dense[0] < variance_ratio(params, 1.2 * spread / np.linalg.norm(spread)) < dense[1]
-    assert axis[0] < variance_ratio(params, 1.2 * np.eye(16)[3]) < axis[1]
-
-
-def test_without_lengths_fastfood_has_more_variance():
-    params, spread = many("fastfood", **SQUARE), np.random.default_rng(0).normal(size=16)
-    params = dataclasses.replace(params, scale=jnp.full((NUM_DRAWS, 1, 16), 16**-0.5))  # S = I
-    assert 2.2 < variance_ratio(params, 1.2 * spread / np.linalg.norm(spread)) < 3.1
+    assert dense[0] < draws.variance_ratio(params, 1.2 * spread / np.linalg.norm(spread)) < dense[1]
+    assert axis[0] < draws.variance_ratio(params, 1.2 * np.eye(16)[3]) < axis[1]
 
 
 def test_the_error_falls_with_the_root_of_the_number_of_features():
@@ -125,3 +103,21 @@ def test_the_error_falls_with_the_root_of_the_number_of_features():
         errors.append(np.sqrt(np.mean((z @ z.T - exact) ** 2)))
     assert errors[0] / errors[1] > 4
     assert errors[1] < 0.02
+
+
+@pytest.mark.parametrize("f", [6, 24])
+def test_a_sine_that_is_beyond_one_by_rounding_is_not_clipped(f):
+    z = np.full(f, 1 / np.sqrt(f), np.float32)
+    assert np.float32(np.sqrt(f)) * z[0] > 1
+    found = forms.inverse(forms.sin).angles(jnp.asarray(z))
+    assert not found.is_clipped.any()
+    assert_close(found.angles, np.full(f, np.pi / 2, np.float32))
+
+
+def test_sorf_is_near_the_kernel_of_a_sphere_and_has_a_bias():
+    x, y = vectors()[0]
+    values = estimates(drawn("sorf"), x, y)
+    gaussian, sphere = (k(x - y, BANDWIDTH) for k in (reference.gaussian_kernel, reference.sphere_kernel(16)))
+    mean = np.mean(values["cos_sin"])
+    assert abs(mean - sphere) < 0.02
+    assert abs(mean - gaussian) < 0.03
