@@ -13,7 +13,17 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 
 from jaxface.core import checks, machine
 
-__all__ = ["add_ridge", "check_covariance", "cholesky", "is_definite", "log_density", "log_det", "solve", "symmetrize"]
+__all__ = [
+    "add_ridge",
+    "check_covariance",
+    "cholesky",
+    "is_definite",
+    "least_eigenvalue",
+    "log_density",
+    "log_det",
+    "solve",
+    "symmetrize",
+]
 
 
 def symmetrize(a: jax.Array) -> jax.Array:
@@ -39,6 +49,14 @@ def is_definite(pivots: jax.Array) -> jax.Array:
     """Whether squared pivots, those of Cholesky factors `[d]`, all exceed `d eps` times the largest; False for NaN."""
     squared = pivots**2
     return squared.min() > len(pivots) * machine.eps(pivots.dtype) * squared.max()
+
+
+def least_eigenvalue(lower: jax.Array) -> jax.Array:
+    """About the least eigenvalue of LL', never below it, from L `[d, d]`: three steps of inverse iteration."""
+    vector = jnp.cos(jnp.arange(len(lower), dtype=lower.dtype))
+    for _ in range(3):
+        vector = cho_solve((lower, True), vector / jnp.linalg.norm(vector))
+    return 1 / jnp.linalg.norm(vector)
 
 
 def check_covariance(name: str, cov: jax.Array, *, unit: jax.Array | None = None) -> None:

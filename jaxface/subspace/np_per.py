@@ -11,9 +11,9 @@ Three routes to one subspace, the same to rounding or, `fit_dual`, to 1e-8:
     fit_dual        one Cholesky factor of inner products: three times as fast; float64, independent samples
     fit_dependent   two thin SVDs on the host in float64: samples of any rank, such as duplicates
 
-The first two never look at values, so they can be vmapped over draws of groups; where their own check of the rank
-fails they return zeros and RANK_DEFICIENT instead of taking another route, which would make a jitted and an eager fit
-two things. All give R - 1 columns, zeros beyond the rank, so that results stack.
+The first two never look at values, so they can be vmapped over draws of groups. Where their own check of the rank
+fails they return zeros and RANK_DEFICIENT. They do not take another route, for a jitted and an eager fit would differ
+then. All give R - 1 columns, zeros beyond the rank, so that results stack.
 """
 
 from functools import partial
@@ -26,23 +26,20 @@ from jax.typing import ArrayLike, DTypeLike
 
 from jaxface.core import checks, fitinfo, machine
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.core.pytree import stack
-from jaxface.linalg import nullspace, products, scaling, spectral
+from jaxface.linalg import krylov, nullspace, products, psd, scaling, spectral
 from jaxface.subspace import grouping
 from jaxface.subspace.grouping import Contrasts
 from jaxface.subspace.linear_map import LinearMap
 
-__all__ = ["fit", "fit_dependent", "fit_dual", "project"]
-
-_SKETCHES = 8  # vectors that measure what a projection left
+__all__ = ["fit", "fit_dependent", "fit_dual", "project_onto"]
 
 
 def fit(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[LinearMap, FitInfo]:
     """The subspace of x `[n, d]` with groups `[n]`, by one thin QR of the differences within and between groups.
 
-    Needs d > n - R, for otherwise no direction is null within all groups. Groups of one row are welcome: they say
-    nothing within, and their mean counts between. The basis is orthonormal with stopped gradients: derivatives with
-    respect to the training data come from `project` or `fit_dual`.
+    Needs d > n - R, for otherwise no direction is null within all groups. A group may have one row: it adds nothing to
+    S_g, and its mean counts in S_b. The basis is orthonormal with stopped gradients: derivatives with
+    respect to the training data come from `project_onto` or `fit_dual`.
     """
     n, d, groups = grouping.check(x, groups, num_groups)
     _check_null_space(n, d, num_groups)
@@ -53,31 +50,31 @@ def fit(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[LinearMap,
 def _fit(x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[LinearMap, FitInfo]:
     x = jax.lax.stop_gradient(x)
     inner, outer = _contrasts(x, groups, num_groups=num_groups)
-    # With d < n - 1 the differences within groups and any m others already span all of the space.
+    # If d < n - 1, the inner differences and any m outer ones span R^d.
     m = min(num_groups - 1, x.shape[1] - len(inner))
-    found = nullspace.qr_complement(inner, outer[:m])
-    basis = jnp.pad(found.basis, ((0, 0), (0, num_groups - 1 - m)))
-    return _reported(x, basis, m, found.is_reliable & grouping.is_complete(groups, num_groups=num_groups))
+    complement = nullspace.qr_complement(inner, outer[:m])
+    basis = jnp.pad(complement.basis, ((0, 0), (0, num_groups - 1 - m)))
+    return _reported(x, basis, m, complement.is_reliable & grouping.is_complete(groups, num_groups=num_groups))
 
 
 def fit_dual(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[LinearMap, FitInfo]:
     """The subspace of `fit` from inner products of differences, up to three times as fast; for float64.
 
     With differences D within groups and E between them, the rows of `E - E D' K^-1 D` span it, `K = DD'`. K squares the
-    condition number of the samples, so D is projected out a second time where once left more than 1e-8 of it; the check
-    of the rank allows up to about 1e6 in float64, and too little in float32 to be of use with faces. Needs d >= n - 1.
-    Differentiable in x.
+    condition number of the samples, so D is projected out a second time where the first time left more than 1e-8 of it.
+    The check of the rank allows condition numbers up to about 1e6 in float64; in float32 it refuses most faces. Needs
+    d >= n - 1. Differentiable in x.
     """
     n, d, groups = grouping.check(x, groups, num_groups)
     checks.at_least("number of dimensions", d, n - 1, "the dual form needs independent samples; use np_per.fit")
-    # A program of its own: in one with the products XLA would compute the differences anew for each of them.
+    # A program of its own: within the program of the products XLA would recompute the differences for each product.
     contrasts = _contrasts(x, groups, num_groups=num_groups)
     return _fit_dual(x, groups, contrasts)
 
 
 @partial(jax.jit, static_argnames="num_groups")
 def _contrasts(x: jax.Array, groups: jax.Array, *, num_groups: int) -> Contrasts:
-    """Those of x in a unit in which no square leaves the range of the type: a subspace has no unit."""
+    """The contrasts of x, scaled so that their squares stay in range; a subspace does not depend on the scale."""
     return grouping.contrasts(scaling.shifted(x, -scaling.exponent(x)), groups, num_groups=num_groups)
 
 
@@ -88,9 +85,9 @@ def _fit_dual(x: jax.Array, groups: jax.Array, contrasts: Contrasts) -> tuple[Li
     root, rows = _projected(lower, inner, outer)
     again = _left_over(lower, inner, rows) > machine.eps(x.dtype) ** 0.5 / 4
     rows = jax.lax.cond(again, lambda once: _projected(lower, inner, once)[1], lambda once: once, rows)
-    # An eigenvalue may be far below every pivot. False for NaN, where a factorisation failed.
+    # An eigenvalue may be far below every pivot. The test is False for NaN, where a factorisation failed.
     rounding = len(x) * machine.eps(x.dtype) * ((lower**2).sum() + (root**2).sum())
-    independent = (_least_eigenvalue(lower) > rounding) & (_least_eigenvalue(root) > rounding)
+    independent = (psd.least_eigenvalue(lower) > rounding) & (psd.least_eigenvalue(root) > rounding)
     num_groups = len(outer) + 1
     is_reliable = independent & grouping.is_complete(groups, num_groups=num_groups)
     return _reported(x, spectral.fix_signs(rows.T), num_groups - 1, is_reliable)
@@ -105,24 +102,18 @@ def _projected(lower: jax.Array, inner: jax.Array, rows: jax.Array) -> tuple[jax
 
 
 def _left_over(lower: jax.Array, inner: jax.Array, rows: jax.Array) -> jax.Array:
-    """How far rows `[r, d]` are from orthonormal and from right angles to `inner`, LL' = inner inner': a sketch.
+    """How far rows `[r, d]` are from orthonormal and from right angles to `inner`, LL' = inner inner': an estimate.
 
-    Of `A = L^-1 inner rows'` and `rows rows' - I` it takes the size from their products with a few vectors, whose mean
-    square is `|A|^2` for random ones; no symmetry of the samples hides a direction from these.
+    The larger of `|L^-1 inner rows'|_F` and `|rows rows' - I|_F`.
     """
-    vectors = jnp.cos(jnp.arange(_SKETCHES * len(rows), dtype=rows.dtype) ** 2).reshape(len(rows), _SKETCHES)
-    sums = rows.T @ vectors
-    parts = solve_triangular(lower, inner @ sums, lower=True), rows @ sums - vectors
-    # A cosine has the mean square 1/2.
-    return jnp.sqrt(2 / _SKETCHES * jnp.stack([(part**2).sum() for part in parts]).max())
 
+    def beside(vectors: jax.Array) -> jax.Array:
+        return solve_triangular(lower, inner @ (rows.T @ vectors), lower=True)
 
-def _least_eigenvalue(lower: jax.Array) -> jax.Array:
-    """About the least eigenvalue of LL', never below it: three steps of inverse iteration."""
-    vector = jnp.cos(jnp.arange(len(lower), dtype=lower.dtype))
-    for _ in range(3):
-        vector = cho_solve((lower, True), vector / jnp.linalg.norm(vector))
-    return 1 / jnp.linalg.norm(vector)
+    def among(vectors: jax.Array) -> jax.Array:
+        return rows @ (rows.T @ vectors) - vectors
+
+    return jnp.stack([krylov.frobenius_norm(each, len(rows), dtype=rows.dtype) for each in (beside, among)]).max()
 
 
 def fit_dependent(
@@ -133,32 +124,27 @@ def fit_dependent(
     m is `info.rank`, at most R - 1, and later columns are zero. Leading axes are draws, fitted one after the other
     and stacked. Singular values of the differences below `rtol` times the largest are rounding; see `default_rtol`.
     """
-    x, groups = np.asarray(x), np.asarray(groups)
-    checks.shapes(x=(x, "... n d"), groups=(groups, "... n"))
-    lead = np.broadcast_shapes(x.shape[:-2], groups.shape[:-1])
-    rows = np.broadcast_to(x, lead + x.shape[-2:])
-    ids = np.broadcast_to(groups, lead + groups.shape[-1:])
-    fits = [_one_dependent(rows[i], ids[i], num_groups, rtol) for i in np.ndindex(lead)]
-    return jax.tree.map(lambda leaf: leaf.reshape(lead + leaf.shape[1:]), stack(fits))
+    return grouping.fit_draws(partial(_fit_dependent, num_groups=num_groups, rtol=rtol), x, groups)
 
 
-def _one_dependent(x: np.ndarray, groups: np.ndarray, num_groups: int, rtol: float | None) -> tuple[LinearMap, FitInfo]:
+def _fit_dependent(
+    x: np.ndarray, groups: np.ndarray, *, num_groups: int, rtol: float | None
+) -> tuple[LinearMap, FitInfo]:
     n, d, groups = grouping.check(x, groups, num_groups)
     _check_null_space(n, d, num_groups)
     rtol = default_rtol(n, x.dtype) if rtol is None else rtol
     checks.between("rtol", rtol, 0.0, 1.0, closed_high=False)
-    found = null_directions(x, groups, num_groups=num_groups, rtol=rtol)
+    directions = null_directions(x, groups, num_groups=num_groups, rtol=rtol)
+    rank = directions.shape[1]
     dtype = jnp.result_type(x)
-    basis = np.zeros((d, num_groups - 1))
-    basis[:, : found.shape[1]] = found
-    rank = found.shape[1]
+    basis = np.pad(directions, ((0, 0), (0, num_groups - 1 - rank)))
     info = fitinfo.closed_form(dtype=dtype, status=Status.OK if rank else Status.RANK_DEFICIENT, rank=rank)
     fitted = LinearMap(mean=jnp.asarray(x.mean(axis=0), dtype), basis=spectral.fix_signs(jnp.asarray(basis, dtype)))
     return fitted, info
 
 
 def default_rtol(n: int, dtype: DTypeLike) -> float:
-    """`max(n eps, 10 e)`: the rounding of n rows in float64, whose entries were rounded to a relative e before."""
+    """`max(n eps, 10 e)`: rounding of n rows in float64 whose entries were already rounded to a relative e."""
     return max(n * machine.eps(np.float64), 10 * machine.eps(dtype))
 
 
@@ -167,29 +153,28 @@ def null_directions(x: np.ndarray, groups: np.ndarray, *, num_groups: int, rtol:
     first = np.unique(groups, return_index=True)[1]
     others = np.setdiff1d(np.arange(len(groups)), first)
     x = np.asarray(x, np.float64)
-    # Differences, and not deviations from means: those of equal rows are zero exactly.
+    # Differences, not deviations from means: the difference of equal rows is exactly zero.
     differences = np.concatenate([x[others] - x[first[groups[others]]], x[first[1:]] - x[first[0]]])
     left, values, right = np.linalg.svd(differences, full_matrices=False)
     total = int((values > rtol * values.max()).sum())
     inner = left[: len(others), :total] * values[:total]
     _, spread, axes = np.linalg.svd(np.pad(inner, ((0, num_groups - 1), (0, 0))), full_matrices=False)
     within = int((spread > rtol * values.max()).sum())
-    # At most R - 1: without R - 1 of the rows the singular values above a threshold are at most that many fewer.
+    # At most R - 1 columns: R - 1 rows fewer take away at most as many singular values above a threshold.
     return (axes[within:] @ right[:total]).T
 
 
-def project(
+def project_onto(
     x: ArrayLike, groups: ArrayLike, probes: ArrayLike, *, num_groups: int, rtol: float | None = None
 ) -> jax.Array:
     """`W W'(probe - mean)` of probes `[..., d]` for training data x `[n, d]`: differentiable in both.
 
     Distances between projections are those between coordinates of `fit`. The derivative is that of the projectors at
-    constant rank, exact also where singular values coincide; it does not pass through a basis, whose derivative does
-    not exist. Costs two thin SVDs.
+    constant rank: it is exact also where singular values coincide and a basis has no derivative. Costs two thin SVDs.
 
-    Singular values of the differences below `rtol` times the largest are taken for rounding, default n eps: in float32
-    samples of a condition of 1e4 and more lose directions that `fit` finds. Project in float64 then, or give a smaller
-    `rtol`.
+    Singular values of the differences below `rtol` times the largest count as rounding; the default is n eps. In
+    float32, samples with a condition number of 1e4 and more lose directions that `fit` finds: project in float64, or
+    give a smaller `rtol`.
     """
     n, d, groups = grouping.check(x, groups, num_groups)
     _check_null_space(n, d, num_groups)

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import nullspace, scaling, scatter, spectral
+from jaxface.linalg import krylov, nullspace, scaling, scatter, spectral
 from jaxface.subspace.linear_map import LinearMap
 
 __all__ = ["fit", "fit_randomized", "principal_axes"]
@@ -23,20 +24,20 @@ class Principal(NamedTuple):
     rank: jax.Array  # int32 []
 
 
-def principal_axes(x: jax.Array, *, num_components: int) -> Principal:
+def principal_axes(x: ArrayLike, *, num_components: int) -> Principal:
     """The leading eigenvectors of `S_t / n` of x `[n, d]`, without forming S_t; gradients are stopped."""
-    found, power = _in_own_unit(x, num_components)
-    return found._replace(variances=scaling.shifted(found.variances, 2 * power))
+    principal, power = _in_own_unit(x, num_components)
+    return principal._replace(variances=scaling.shifted(principal.variances, 2 * power))
 
 
-def fit(x: jax.Array, *, num_components: int, whiten: bool = False) -> tuple[LinearMap, FitInfo]:
+def fit(x: ArrayLike, *, num_components: int, whiten: bool = False) -> tuple[LinearMap, FitInfo]:
     """Eigenfaces of x `[n, d]`: the first `num_components` principal axes, at most min(n - 1, d).
 
     With `whiten`, the outputs have unit variance on the training set. Axes beyond the numerical rank are zero and
     the status says RANK_DEFICIENT. The result has stopped gradients.
     """
     _most_components(x, num_components)
-    return _fit(x, num_components=num_components, whiten=whiten)
+    return _fit(jnp.asarray(x), num_components=num_components, whiten=whiten)
 
 
 @partial(jax.jit, static_argnames=("num_components", "whiten"))
@@ -44,7 +45,7 @@ def _fit(x: jax.Array, *, num_components: int, whiten: bool) -> tuple[LinearMap,
     return _map(*_in_own_unit(x, num_components), whiten)
 
 
-def _in_own_unit(x: jax.Array, num_components: int) -> tuple[Principal, jax.Array]:
+def _in_own_unit(x: ArrayLike, num_components: int) -> tuple[Principal, jax.Array]:
     """`principal_axes` with variances in units of `4^power`, in which no square leaves the range, and the power."""
     n = checks.shapes(x=(x, "n d"))["n"]
     x = jax.lax.stop_gradient(jnp.asarray(x))
@@ -59,19 +60,20 @@ def _in_own_unit(x: jax.Array, num_components: int) -> tuple[Principal, jax.Arra
 
 
 def fit_randomized(
-    key: jax.Array, x: jax.Array, *, num_components: int, whiten: bool = False, num_passes: int = 4, extra: int = 32
+    key: jax.Array, x: ArrayLike, *, num_components: int, whiten: bool = False, num_passes: int = 4, extra: int = 32
 ) -> tuple[LinearMap, FitInfo]:
     """Eigenfaces of many images of many pixels: the same axes by block power iteration on random directions.
 
-    Each of `num_passes` multiplies the `num_components + extra` directions by the centred x `[n, d]` and back; the cost
-    is that of GEMMs, and x is neither copied nor squared. The leading axes are right to rounding where the spectrum
-    falls; the last few are a rotation of their neighbours. The rank is at most the number of directions tried.
+    Each of `num_passes` multiplies `num_components + extra` directions by the centred x `[n, d]` and back. The cost is
+    that of these GEMMs, and x is neither copied nor squared. The leading axes are exact to rounding if the spectrum
+    falls; the last few are mixed with their neighbours. The rank is at most the number of directions.
     """
     checks.typed_key(key)
     checks.at_least("num_passes", num_passes, 1)
     checks.at_least("extra", extra, 0)
     width = min(num_components + extra, _most_components(x, num_components))
-    return _fit_randomized(key, x, num_components=num_components, whiten=whiten, num_passes=num_passes, width=width)
+    settings = {"num_components": num_components, "whiten": whiten, "num_passes": num_passes, "width": width}
+    return _fit_randomized(key, jnp.asarray(x), **settings)
 
 
 @partial(jax.jit, static_argnames=("num_components", "whiten", "num_passes", "width"))
@@ -87,12 +89,8 @@ def _fit_randomized(
     def backward(samples: jax.Array) -> jax.Array:
         return scaling.shifted(x.T @ samples - jnp.outer(mean, samples.sum(axis=0)), -power)
 
-    def both(directions: jax.Array, _: None) -> tuple[jax.Array, None]:
-        samples = jnp.linalg.qr(forward(directions))[0]
-        return jnp.linalg.qr(backward(samples))[0], None
-
-    start = jnp.linalg.qr(jax.random.normal(key, (d, width), x.dtype))[0]
-    directions, _ = jax.lax.scan(both, start, length=num_passes)
+    start = jax.random.normal(key, (d, width), x.dtype)
+    directions = krylov.leading_subspace(forward, backward, start, num_passes=num_passes)
     svd = spectral.thin_svd(forward(directions))
     rank = nullspace.numerical_rank(svd.values, rtol=nullspace.default_rtol(x))
     keep = jnp.arange(num_components) < rank
@@ -101,8 +99,8 @@ def _fit_randomized(
     return _map(jax.lax.stop_gradient(Principal(mean, axes, variances, rank)), power, whiten)
 
 
-def _most_components(x: jax.Array, num_components: int) -> int:
-    """min(n - 1, d), after checks of x `[n, d]` and of the number asked for."""
+def _most_components(x: ArrayLike, num_components: int) -> int:
+    """min(n - 1, d), after checks of x `[n, d]` and of `num_components`."""
     n, d = checks.samples(x=(x, "n d")).values()
     checks.at_least("number of samples", n, 2)
     checks.at_least("num_components", num_components, 1)
@@ -111,15 +109,15 @@ def _most_components(x: jax.Array, num_components: int) -> int:
     return most
 
 
-def _map(found: Principal, power: jax.Array, whiten: bool) -> tuple[LinearMap, FitInfo]:
+def _map(principal: Principal, power: jax.Array, whiten: bool) -> tuple[LinearMap, FitInfo]:
     """The map of axes with variances in units of `4^power`."""
-    num_components = found.axes.shape[1]
-    basis = found.axes
+    num_components = principal.axes.shape[1]
+    basis = principal.axes
     if whiten:
-        scale = jnp.where(found.variances > 0, found.variances, 1) ** -0.5
+        scale = jnp.where(principal.variances > 0, principal.variances, 1) ** -0.5
         basis = scaling.shifted(basis * scale[None, :], -power)
     # NON_FINITE outranks the rest: NaN has no rank.
-    status = fitinfo.diagnose((found.rank < num_components, Status.RANK_DEFICIENT))
-    status = fitinfo.or_non_finite(status, (found.mean, basis))
-    info = fitinfo.closed_form(dtype=found.axes.dtype, status=status, rank=found.rank)
-    return LinearMap(mean=found.mean, basis=basis), info
+    status = fitinfo.diagnose((principal.rank < num_components, Status.RANK_DEFICIENT))
+    status = fitinfo.or_non_finite(status, (principal.mean, basis))
+    info = fitinfo.closed_form(dtype=principal.axes.dtype, status=status, rank=principal.rank)
+    return LinearMap(mean=principal.mean, basis=basis), info

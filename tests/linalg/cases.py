@@ -47,6 +47,15 @@ def spread(v):
     return jnp.arange(1, v.shape[0] + 1, dtype=v.dtype) * v
 
 
+def times(a, v):
+    return a @ v
+
+
+def operators(a):
+    """Products with A and with its transpose."""
+    return jax.tree_util.Partial(times, a), jax.tree_util.Partial(times, a.T)
+
+
 SPREAD = jax.tree_util.Partial(spread)
 LABELS = np.array([0, 1, 1, 2, 0, 2, 2], np.int32)
 
@@ -55,6 +64,7 @@ CASES = [
     Case(psd.add_ridge, lambda r: (spd(r), np.float64(0.1)), grad=(0, 1)),
     Case(psd.cholesky, lambda r: (spd(r),), {"ridge": 0.01}, grad=(0,)),
     Case(psd.is_definite, lambda r: (np.diagonal(np.linalg.cholesky(spd(r))),)),
+    Case(psd.least_eigenvalue, lambda r: (np.linalg.cholesky(spd(r)),), grad=(0,), factor=10),
     Case(psd.solve, lambda r: (spd(r), r.normal(size=(5, 2))), {"ridge": 0.01}, grad=(0, 1), factor=10),
     Case(psd.solve, lambda r: (spd(r), r.normal(size=5)), grad=(0, 1), factor=10, variant="vector"),
     Case(psd.log_det, lambda r: (spd(r),), {"ridge": 0.01}, grad=(0,)),
@@ -105,6 +115,13 @@ CASES = [
     Case(scaling.shifted, lambda r: (rows(r), np.int32(3)), grad=(0,)),
     Case(krylov.conjugate_gradient, lambda r: (SPREAD, r.normal(size=4)), {"tol": 1e-6, "num_iters": 9}),
     Case(krylov.spectral_range, lambda r: (SPREAD, r.normal(size=4)), {"num_steps": 3}, factor=100),
+    Case(krylov.leading_eigenvector, lambda r: (SPREAD, r.normal(size=4)), {"num_restarts": 9}, factor=100),
+    Case(
+        krylov.leading_subspace,
+        lambda r: (*operators(rows(r)), r.normal(size=(4, 2))),
+        {"num_passes": 2},
+        factor=100,
+    ),
     Case(small_cholesky.inverse_factor, lambda r: (several(r),), grad=(0,), factor=10),
     Case(small_cholesky.inverse, lambda r: (several(r),), grad=(0,), factor=10),
     Case(small_cholesky.log_det, lambda r: (several(r),), grad=(0,)),
@@ -121,5 +138,6 @@ EXEMPT = [
     gram.custom,
     gram.as_kernel,
     hadamard.next_power_of_two,  # Python integers
+    krylov.frobenius_norm,  # takes a function, a size and a type
     hadamard.matrix,  # takes a size, not an array
 ]

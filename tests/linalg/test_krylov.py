@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxface.linalg import krylov
-from tests.tolerances import assert_close
+from tests.tolerances import assert_close, projector
 
 
 def with_spectrum(rng, values):
@@ -84,3 +84,37 @@ def test_the_unit_of_b_does_not_matter_in_float32(rng):
         np.testing.assert_allclose(found.x / unit, plain.x, rtol=1e-5)
         assert bool(found.is_converged)
     assert not np.asarray(krylov.conjugate_gradient(lambda v: a @ v, jnp.zeros(12), tol=1e-6, num_iters=5).x).any()
+
+
+def test_the_leading_eigenvector_is_right_to_rounding(rng):
+    a = with_spectrum(rng, np.linspace(1, 10, 30))
+    expected = np.linalg.eigh(a)[1][:, -1]
+    start = jnp.asarray(rng.normal(size=30))
+    vector = krylov.leading_eigenvector(lambda v: a @ v, start, num_restarts=200)
+    assert_close(abs(vector @ expected), 1.0)
+    few = krylov.leading_eigenvector(lambda v: a @ v, start, num_restarts=1)
+    assert abs(few @ expected) < 1 - 1e-9
+    assert not np.asarray(krylov.leading_eigenvector(lambda v: a @ v, 0 * start, num_restarts=9)).any()
+
+
+def test_an_invariant_start_stays_where_it_is():
+    vector = krylov.leading_eigenvector(lambda v: 3.0 * v, jnp.arange(1.0, 5.0), num_restarts=9)
+    assert_close(vector, np.arange(1.0, 5.0) / np.sqrt(30))
+
+
+def test_leading_subspace_is_that_of_the_singular_vectors(rng):
+    a = jnp.asarray(rng.normal(size=(20, 3)) @ np.diag([9.0, 5.0, 2.0]) @ rng.normal(size=(3, 8)))
+    directions = krylov.leading_subspace(
+        lambda v: a @ v, lambda u: a.T @ u, jnp.asarray(rng.normal(size=(8, 3))), num_passes=2
+    )
+    assert_close(projector(directions), np.linalg.pinv(a) @ a, factor=10)
+
+
+def test_the_norm_of_an_operator_is_estimated(rng):
+    sizes = [
+        float(krylov.frobenius_norm(lambda v, a=a: a @ v, 40, dtype=jnp.float64)) / np.linalg.norm(a)
+        for a in rng.normal(size=(20, 30, 40))
+    ]
+    assert 0.8 < np.mean(sizes) < 1.2
+    assert 0.5 < min(sizes) < max(sizes) < 2
+    assert float(krylov.frobenius_norm(lambda v: 0 * v, 40, dtype=jnp.float32)) == 0

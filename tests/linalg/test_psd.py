@@ -59,3 +59,11 @@ def test_covariances_that_are_none_are_refused(dtype):
     ):
         with pytest.raises(ValueError, match=message):
             psd.check_covariance("cov", bad, unit=unit)
+
+
+def test_least_eigenvalue_is_close_and_never_below(rng):
+    for least in (1e-6, 0.1):
+        q = np.linalg.qr(rng.normal(size=(12, 12)))[0]
+        lower = np.linalg.cholesky((q * np.append(least, np.linspace(1, 5, 11))) @ q.T)
+        estimate = float(psd.least_eigenvalue(jnp.asarray(lower)))
+        assert least * (1 - 1e-9) <= estimate < 1.2 * least
