@@ -15,7 +15,7 @@ import numpy as np
 import jaxface
 from benchmarks import all_pairs
 from benchmarks.rows import Quantity, Row, Timed, cost, seconds, speedup
-from jaxface.metrics import intervals
+from jaxface.metrics import bootstrap
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _RESAMPLES = 1000
@@ -156,7 +156,7 @@ def _pairs_of_forty() -> Verification:
 
 
 def _bootstrap(data: Verification) -> Ends:
-    drawn = intervals.subject_bootstrap(*data, rng=np.random.default_rng(_SEED), num_resamples=_RESAMPLES, far=(0.01,))
+    drawn = bootstrap.subject_bootstrap(*data, rng=np.random.default_rng(_SEED), num_resamples=_RESAMPLES, far=(0.01,))
     three = (drawn.eer, drawn.auc, drawn.verification_rate)
     return Ends(*(np.hstack([getattr(one, end) for one in three]) for end in ("low", "high")))
 

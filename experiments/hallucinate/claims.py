@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.hallucinate.methods import METHODS
-from jaxface.metrics import intervals
+from jaxface.metrics import bootstrap
 from jaxface.metrics.intervals import Interval
 from jaxface.reports.tables import Cell, Table, with_interval
 
@@ -53,7 +53,7 @@ def table(psnr: dict[str, np.ndarray], ids: np.ndarray, *, num_resamples: int, s
 
 def difference(values: np.ndarray, ids: np.ndarray, *, num_resamples: int, seed: int) -> Interval:
     """Mean with its interval; the same people are drawn for every difference."""
-    return intervals.mean_interval(values, ids, rng=np.random.default_rng(seed), num_resamples=num_resamples)
+    return bootstrap.mean_interval(values, ids, rng=np.random.default_rng(seed), num_resamples=num_resamples)
 
 
 def verdict(found: Interval) -> str:

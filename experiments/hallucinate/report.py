@@ -11,7 +11,7 @@ from experiments.common import trials
 from experiments.hallucinate import claims
 from experiments.hallucinate.matching import ORIGINAL, SPAN
 from experiments.hallucinate.methods import METHODS, PAPER, psnr
-from jaxface.metrics import intervals, reconstruction, streaming, verification
+from jaxface.metrics import bootstrap, reconstruction, streaming, verification
 from jaxface.metrics.intervals import Interval
 from jaxface.metrics.verification import Roc
 from jaxface.reports import figures
@@ -65,7 +65,7 @@ def matched(config: ConfigDict, found: Found) -> dict[str, Matched]:
     return results
 
 
-def _bootstrap(config: ConfigDict, found: Found, name: str) -> intervals.SubjectIntervals:
+def _bootstrap(config: ConfigDict, found: Found, name: str) -> bootstrap.SubjectIntervals:
     scores, first, second = [], [], []
     for fold, matrix in enumerate(found.scores[name]):
         ids = found.ids[found.fold == fold]
@@ -74,7 +74,7 @@ def _bootstrap(config: ConfigDict, found: Found, name: str) -> intervals.Subject
         first.append(ids[i])
         second.append(ids[j])
     left, right = np.concatenate(first), np.concatenate(second)
-    return intervals.subject_bootstrap(
+    return bootstrap.subject_bootstrap(
         np.concatenate(scores), left == right, left, right, rng=np.random.default_rng(config.seed),
         num_resamples=config.kcfa.num_resamples, far=(_FAR,),
     )  # fmt: skip

@@ -10,7 +10,7 @@ from experiments.hallucinate import methods
 from experiments.hallucinate.methods import METHODS
 from experiments.tour.part import Part
 from jaxface.data import LabelledImages
-from jaxface.metrics import intervals
+from jaxface.metrics import bootstrap
 from jaxface.reports import figures
 from jaxface.reports.html import Picture, Section
 from jaxface.reports.tables import Cell, Table, with_interval
@@ -37,7 +37,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
 def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     """The gallery and the table."""
     titles = [METHODS[str(name)].title for name in arrays["names"]]
-    found = [intervals.mean_interval(values, arrays["ids"], rng=np.random.default_rng(0)) for values in arrays["psnr"]]
+    found = [bootstrap.mean_interval(values, arrays["ids"], rng=np.random.default_rng(0)) for values in arrays["psnr"]]
     rows: list[tuple[Cell, ...]] = [(title, with_interval(each)) for title, each in zip(titles, found, strict=True)]
     labels = ("original", "what is seen", *titles, "the same with what is seen")
     grid = figures.image_grid(arrays["pictures"], row_labels=labels, cell=0.82)

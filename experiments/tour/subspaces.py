@@ -16,12 +16,12 @@ from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.data import LabelledImages, pairs, splits
 from jaxface.linalg import distances, scatter, spectral
-from jaxface.metrics import intervals, streaming, verification
+from jaxface.metrics import bootstrap, intervals, streaming, verification
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
 from jaxface.reports.tables import Estimate, Table, percent_interval
-from jaxface.subspace import LinearMap, lda, linear_map, pca, transform
+from jaxface.subspace import LinearMap, lda, leading, pca, transform
 
 _SHOWN = 9  # eigenfaces on the page
 _METHODS = ("raw pixels", "Eigenfaces", "Fisherfaces, PCA width chosen", "Fisherfaces, ridge chosen")
@@ -164,7 +164,7 @@ def _eigen_errors(
 
     def of_split(rows: jax.Array, queries: jax.Array) -> jax.Array:
         fitted, _ = pca.fit(x[rows], num_components=most)
-        kept = each_row(linear_map.leading, fitted, components)
+        kept = each_row(leading, fitted, components)
         return jax.vmap(recognition.error_of_map, in_axes=(0, None, None, None, None))(kept, x, ids, rows, queries)
 
     return jax.vmap(of_split)(gallery, probes)
@@ -240,7 +240,7 @@ def _verification(
         scores = np.asarray(_cosines(None, z, z))[trial.first, trial.second]
         first, second = test_ids[trial.first], test_ids[trial.second]
         found.append(
-            intervals.subject_bootstrap(
+            bootstrap.subject_bootstrap(
                 scores, trial.is_same, first, second, rng=rng, num_resamples=config.num_resamples, far=(0.01,)
             )
         )

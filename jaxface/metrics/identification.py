@@ -1,8 +1,8 @@
 """Identification: who is it? Ranks of the mate in closed sets, and DIR at a false alarm rate in open sets.
 
-Score matrices are `[g, q]`: gallery rows, probe columns. Ranks count people, not images: every gallery
-identity stands for itself with its best score, so the nearest neighbour rule is rank 1. To match a set with
-itself, put -inf on the diagonal, and leave people with one image out of the probes: without a mate they can only err.
+Score matrices are `[g, q]`: gallery rows, probe columns. Ranks count people, not images: every person of the
+gallery has the best score of their images, so the nearest neighbour rule is rank 1. To match a set with itself, put
+-inf on the diagonal, and leave people with one image out of the probes: without a mate they can only err.
 
 Ties between the mate and others are broken against the method (`ties="pessimistic"`: a system that gives
 every pair the same score earns nothing) or averaged over all orders (`ties="expected"`).
@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxface.core import checks
-from jaxface.metrics import inputs
-from jaxface.metrics.inputs import Array, Index
+from jaxface.metrics import arguments
+from jaxface.metrics.arguments import Array, Index
 
 __all__ = ["cmc", "identification_rate", "nearest_neighbor_error", "nearest_neighbor_hits", "open_set"]
 
@@ -41,14 +41,14 @@ def cmc(
     Closed set: every probe must have a mate in the gallery. `max_rank` defaults to the number of gallery
     people.
     """
-    matrix, gallery, probes = inputs.score_matrix(scores, gallery_ids, probe_ids)
+    matrix, gallery, probes = arguments.score_matrix(scores, gallery_ids, probe_ids)
     _, people, higher, tied = _mates(matrix, gallery, probes)
-    _closed_set(people >= 0)
+    _check_closed_set(people >= 0)
     num_people = np.unique(gallery).size
     max_rank = num_people if max_rank is None else max_rank
     checks.at_least("max_rank", max_rank, 1)
     checks.at_most("max_rank", max_rank, num_people, "the number of people in the gallery")
-    return _found(higher, tied, np.arange(1, max_rank + 1), ties).mean(axis=0)
+    return _within_rank(higher, tied, np.arange(1, max_rank + 1), ties).mean(axis=0)
 
 
 def nearest_neighbor_hits(
@@ -56,12 +56,12 @@ def nearest_neighbor_hits(
 ) -> Array:
     """Per probe `[q]`: 1 where the nearest gallery image shows the right person, else 0 (between, for expected ties).
 
-    Feed it to `intervals.mean_interval` with the probes' subjects.
+    `bootstrap.mean_interval` of them with the people of the probes is the interval of the error.
     """
-    matrix, gallery, probes = inputs.score_matrix(scores, gallery_ids, probe_ids)
+    matrix, gallery, probes = arguments.score_matrix(scores, gallery_ids, probe_ids)
     _, people, higher, tied = _mates(matrix, gallery, probes)
-    _closed_set(people >= 0)
-    return _found(higher, tied, np.arange(1, 2), ties)[:, 0]
+    _check_closed_set(people >= 0)
+    return _within_rank(higher, tied, np.arange(1, 2), ties)[:, 0]
 
 
 def nearest_neighbor_error(
@@ -78,7 +78,7 @@ def open_set(scores: npt.ArrayLike, gallery_ids: npt.ArrayLike, probe_ids: npt.A
     probe is a false alarm when anybody scores >= threshold.
     """
     checks.at_least("rank", rank, 1)
-    matrix, gallery, probes = inputs.score_matrix(scores, gallery_ids, probe_ids)
+    matrix, gallery, probes = arguments.score_matrix(scores, gallery_ids, probe_ids)
     best, people, higher, tied = _mates(matrix, gallery, probes)
     known = people >= 0
     if known.all() or not known.any():
@@ -86,14 +86,14 @@ def open_set(scores: npt.ArrayLike, gallery_ids: npt.ArrayLike, probe_ids: npt.A
             f"probe_ids must hold people inside and outside the gallery; {int(known.sum())} of {known.size} probes are "
             "inside. Use cmc for a closed set."
         )
-    found = known & (higher + tied < rank)
-    mates = np.sort(best[people[found], np.flatnonzero(found)]).astype(np.float64)
+    is_found = known & (higher + tied < rank)
+    mates = np.sort(best[people[is_found], np.flatnonzero(is_found)]).astype(np.float64)
     alarms = np.sort(best[:, ~known].max(axis=0)).astype(np.float64)
     thresholds = np.unique(np.concatenate([mates, alarms]))[::-1]
     return OpenSet(
         thresholds=np.concatenate([[np.inf], thresholds]),
-        far=np.concatenate([[0.0], _at_least(alarms, thresholds) / alarms.size]),
-        dir=np.concatenate([[0.0], _at_least(mates, thresholds) / np.count_nonzero(known)]),
+        far=np.concatenate([[0.0], _num_passing(alarms, thresholds) / alarms.size]),
+        dir=np.concatenate([[0.0], _num_passing(mates, thresholds) / np.count_nonzero(known)]),
     )
 
 
@@ -115,15 +115,15 @@ def _mates(matrix: npt.NDArray[Any], gallery: Index, probes: Index) -> tuple[npt
     return best, np.where(people[row] == probes, row, -1), higher, tied
 
 
-def _found(higher: Index, tied: Index, ranks: Index, ties: str) -> Array:
-    """Probability `[q, k]` that the mate stands within each of the ranks `[k]`."""
+def _within_rank(higher: Index, tied: Index, ranks: Index, ties: str) -> Array:
+    """Probability `[q, k]` that the mate is within each of the ranks `[k]`."""
     checks.one_of("ties", ties, ("pessimistic", "expected"))
     if ties == "pessimistic":
         return (higher[:, None] + tied[:, None] < ranks).astype(np.float64)
     return np.clip((ranks - higher[:, None]) / (tied[:, None] + 1.0), 0.0, 1.0)
 
 
-def _closed_set(has_mate: inputs.Mask) -> None:
+def _check_closed_set(has_mate: arguments.Mask) -> None:
     if not has_mate.all():
         missing = np.flatnonzero(~has_mate)
         raise ValueError(
@@ -132,6 +132,6 @@ def _closed_set(has_mate: inputs.Mask) -> None:
         )
 
 
-def _at_least(rising: Array, thresholds: Array) -> Index:
+def _num_passing(rising: Array, thresholds: Array) -> Index:
     """How many of the sorted values pass each threshold."""
     return rising.size - np.searchsorted(rising, thresholds, side="left")

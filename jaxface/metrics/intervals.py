@@ -1,156 +1,90 @@
-"""Confidence intervals that respect who is in the images.
+"""Confidence intervals of a mean over random splits and of a share of trials, inside the range of the quantity.
 
-Pairs are not independent: one difficult person sits in many of them. Resampling pairs therefore gives
-intervals that are far too narrow; resampling subjects does not. Measured on 200 simulated data sets of 40
-subjects x 4 images whose images vary more for some subjects than for others (population EER .173, standard
-deviation of the EER .028):
+    split_interval   the mean of one method over splits
+    paired_interval  the difference of two methods over the same splits
+    wilson           a share of independent trials
 
-    subject bootstrap    mean standard deviation .027, its 95 % interval covers the population EER in 188 of 200
-    pair bootstrap       mean standard deviation .015, covers it in 141 of 200
+Random splits of one data set share samples, so their results are correlated and the plain variance s^2 / n of their
+mean is too small. With `test_to_train`, the size of the test part divided by that of the training part, it is
+(1/n + test_to_train) s^2 (Nadeau and Bengio, 2003).
 
-    subject_bootstrap    EER, VR@FAR, AUC, Cllr, accuracy and a ROC band, by resampling subjects
-    mean_interval        mean of a per-image statistic (hits of an identification, PSNR), by resampling subjects
-    paired_interval      difference of two methods over the same splits, by Student's t
-    split_interval       mean of one method over splits, inside the range of its quantity
-    wilson               a share of independent trials
+Student's t knows no range: over five splits it gives error rates of -31 % and negative Cllr. With the mean m of n
+values, its standard error s and the quantile t of Student's t with n - 1 degrees of freedom the limits are:
 
-The pairs of a symmetric score matrix with the ids of its images:
+    bounded in [a, b], such as rates   the mu with |m - mu| <= t s sqrt((mu - a)(b - mu) / ((m - a)(b - m)))
+    above a, such as Cllr              a + (m - a) exp(+- t s / (m - a))
+    of any sign                        m +- t s
 
-    i, j = np.triu_indices(len(ids), 1)
-    subject_bootstrap(matrix[i, j], ids[i] == ids[j], ids[i], ids[j], rng=np.random.default_rng(0))
-
-Intervals over splits are told the range of their quantity: RATE, POSITIVE, SIGNED or (low, high). Below five
-splits or people there is no interval, and none where it would have no width, such as an EER of 0 in every
-resample: its limits are NaN.
+The first is Wilson's score interval with the effective number of trials (m - a)(b - m) / s^2: the spread of a rate
+shrinks towards the ends of its range, so the distance to a candidate mu is measured by the spread that mu would
+have. It copes with values at 0 and 1. The second is Student's t on a log scale. Both agree with the third where s is
+small against the distance to the ends. Below five values, and where all values are equal, there is no interval: the
+limits are NaN.
 """
 
 import math
-import statistics
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from jaxface.core import checks
-from jaxface.metrics import calibration, inputs, ranges, resampling, verification
-from jaxface.metrics.inputs import Array, Index, Mask
-from jaxface.metrics.over_splits import paired_interval, split_interval
-from jaxface.metrics.ranges import POSITIVE, RATE, SIGNED, Interval, Range
+from jaxface.metrics import arguments, verification
+from jaxface.metrics.arguments import Array
 
-__all__ = [
-    "FAR_GRID",
-    "POSITIVE",
-    "RATE",
-    "SIGNED",
-    "Interval",
-    "Range",
-    "SubjectIntervals",
-    "mean_interval",
-    "paired_interval",
-    "split_interval",
-    "subject_bootstrap",
-    "wilson",
-]
-
-FAR_GRID = np.geomspace(1e-4, 1.0, 97)
-_FINITE_LOSS, _INFINITE_LOSS, _RIGHT = 0, 1, 2  # rows of the features of a pair
+__all__ = ["FEWEST", "POSITIVE", "RATE", "SIGNED", "Interval", "Range", "paired_interval", "split_interval", "wilson"]
 
 
-class SubjectIntervals(NamedTuple):
-    """Percentile intervals over resamples of the subjects."""
+class Interval(NamedTuple):
+    """An estimate between its limits; arrays where the statistic is one. Limits are NaN where there is no interval."""
 
-    eer: Interval
-    auc: Interval
-    cllr: Interval  # bits; of use when the scores are log-likelihood ratios in nats
-    accuracy: Interval | None  # at the given threshold
-    far: Array  # [f] as asked
-    verification_rate: Interval  # [f]
-    band_far: Array  # [k]
-    band_vr: Interval  # [k], pointwise
-    num_people: int
-    num_undefined: int  # resamples left out: they drew no genuine or no impostor pair
+    estimate: Array | float
+    low: Array | float
+    high: Array | float
 
 
-class _Draws(NamedTuple):
-    """Statistics of r resamples."""
+Range = tuple[float, float]  # the lowest and the highest value that a quantity can have
+RATE: Range = (0.0, 1.0)  # error rates, EER
+POSITIVE: Range = (0.0, math.inf)  # Cllr, times
+SIGNED: Range = (-math.inf, math.inf)  # logarithms, anything without an end
 
-    eer: Array  # [r]
-    auc: Array  # [r]
-    cllr: Array  # [r]
-    accuracy: Array  # [r]
-    rates: Array  # [r, targets]
+FEWEST = 5  # splits or people; fewer say nothing about their spread
+_ROUNDING = 1e-12  # relative; values that differ by less are equal
+_ABSENT = (math.nan, math.nan)
 
 
-def subject_bootstrap(
-    scores: npt.ArrayLike,
-    is_same: npt.ArrayLike,
-    subject_a: npt.ArrayLike,
-    subject_b: npt.ArrayLike,
-    *,
-    rng: np.random.Generator,
-    num_resamples: int = 1000,
-    level: float = 0.95,
-    far: npt.ArrayLike = (0.01, 0.001),
-    band_far: npt.ArrayLike = FAR_GRID,
-    threshold: float | None = None,
-) -> SubjectIntervals:
-    """Intervals for a verification result from pairs `[p]`: scores, labels and the two subjects of each pair.
+def split_interval(values: npt.ArrayLike, *, test_to_train: float, within: Range, level: float = 0.95) -> Interval:
+    """The interval of the mean of one method's statistic `[n]` over n random splits, inside its range `within`.
 
-    Subjects are drawn with replacement; `resampling` says what a pair then weighs. Every resample's ROC is
-    exact, ties included, and the statistics follow the conventions of `verification`. The estimate is that of
-    the data as given. VR@FAR below about one over the number of impostor pairs is not estimable, and no
-    interval repairs that. `threshold` adds the accuracy at a fixed threshold.
+    Give `test_to_train` = 0 for splits that share nothing, such as repeats on fresh data.
     """
-    values, same = inputs.labelled(scores, is_same)
-    checks.shapes(scores=(values, "p"), subject_a=(subject_a, "p"), subject_b=(subject_b, "p"))
-    first, second, num_people = inputs.shared_ids(subject_a, subject_b, names=("subject_a", "subject_b"))
-    _subjects_agree(same, first, second)
-    _sampling(num_people, num_resamples, level)
-    far, band_far = _rates_of("far", far), _rates_of("band_far", band_far)
-    targets, column = np.unique(np.concatenate([far, band_far]), return_inverse=True)
-
-    ranked = resampling.rank(values, same, first, second, _features(values, same, threshold))
-    estimate = _statistics(resampling.weigh(ranked, np.ones((1, num_people))), targets)
-    draws = _draws(ranked, num_people, num_resamples, rng, targets)
-    eer, auc, cllr, accuracy, rates = (
-        _percentiles(whole[0], drawn, level, num_people) for whole, drawn in zip(estimate, draws, strict=True)
-    )
-    return SubjectIntervals(
-        eer=eer,
-        auc=auc,
-        cllr=cllr,
-        accuracy=None if threshold is None else accuracy,
-        far=far,
-        verification_rate=_columns(rates, column[: far.size]),
-        band_far=band_far,
-        band_vr=_columns(rates, column[far.size :]),
-        num_people=num_people,
-        num_undefined=num_resamples - draws.eer.size,
-    )
+    checks.at_least("the number of splits", checks.shapes(values=(values, "n"))["n"], 1)
+    numbers = arguments.numbers("values", values)
+    _check_range("values", numbers, within)
+    mean = float(numbers.mean())
+    reach = _reach(numbers, float(np.abs(numbers).max()), test_to_train, level)
+    return Interval(mean, *(_ABSENT if math.isnan(reach) else _limits(mean, reach, within)))
 
 
-def mean_interval(
-    values: npt.ArrayLike,
-    subjects: npt.ArrayLike,
-    *,
-    rng: np.random.Generator,
-    num_resamples: int = 1000,
-    level: float = 0.95,
+def paired_interval(
+    first: npt.ArrayLike, second: npt.ArrayLike, *, test_to_train: float, within: Range, level: float = 0.95
 ) -> Interval:
-    """Percentile interval of the mean of `values [n]`, by drawing whole `subjects [n]` with replacement.
+    """Student's t interval of the mean of `first - second` `[n]`: one statistic of two methods on the same n splits.
 
-    For one number an image: hits of an identification, PSNR, average precision. A resample's mean is
-    sum_s w_s sum_s(values) / sum_s w_s n_s.
+    `within` is the range of the statistic itself; the limits are cut at the largest difference that it allows, -1
+    and 1 for two rates. Whether the interval excludes 0 is what Student's t says.
     """
-    sizes = checks.shapes(values=(values, "n"), subjects=(subjects, "n"))
-    checks.at_least("the number of values", sizes["n"], 1)
-    numbers = inputs.numbers("values", values)
-    checks.finite(values=numbers)
-    names, index = np.unique(inputs.identities("subjects", subjects), return_inverse=True)
-    _sampling(names.size, num_resamples, level)
-    sums, counts = np.bincount(index, weights=numbers), np.bincount(index)
-    means = [(block @ sums) / (block @ counts) for block in resampling.multiplicities(names.size, num_resamples, rng)]
-    return _percentiles(numbers.mean(), np.concatenate(means), level, names.size)
+    sizes = checks.shapes(first=(first, "n"), second=(second, "n"))
+    checks.at_least("the number of splits", sizes["n"], 1)
+    one, other = arguments.numbers("first", first), arguments.numbers("second", second)
+    _check_range("first", one, within)
+    _check_range("second", other, within)
+    difference, widest = one - other, within[1] - within[0]
+    mean = float(difference.mean())
+    reach = _reach(difference, float(np.abs([one, other]).max()), test_to_train, level)
+    if math.isnan(reach):
+        return Interval(mean, *_ABSENT)
+    return Interval(mean, max(mean - reach, -widest), min(mean + reach, widest))
 
 
 def wilson(successes: int, trials: int, *, level: float = 0.95) -> Interval:
@@ -161,8 +95,8 @@ def wilson(successes: int, trials: int, *, level: float = 0.95) -> Interval:
     checks.at_least("trials", trials, 1)
     checks.at_least("successes", successes, 0)
     checks.at_most("successes", successes, trials, "the number of trials")
-    _level(level)
-    z = statistics.NormalDist().inv_cdf((1.0 + level) / 2.0)
+    check_level(level)
+    z = float(verification.probit((1.0 + level) / 2.0))
     center = (successes + z * z / 2.0) / (trials + z * z)
     half = z / (trials + z * z) * math.sqrt(successes * (trials - successes) / trials + z * z / 4.0)
     low = 0.0 if successes == 0 else center - half
@@ -170,107 +104,73 @@ def wilson(successes: int, trials: int, *, level: float = 0.95) -> Interval:
     return Interval(successes / trials, low, high)
 
 
-def _draws(
-    ranked: resampling.Ranked, num_people: int, num_resamples: int, rng: np.random.Generator, targets: Array
-) -> _Draws:
-    """The statistics of all resamples, block by block."""
-    blocks = [
-        _statistics(resampling.weigh(ranked, multiplicity), targets)
-        for multiplicity in resampling.multiplicities(
-            num_people, num_resamples, rng, block_size=resampling.affordable_block(ranked)
-        )
-    ]
-    draws = _Draws(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
-    if draws.eer.size == 0:
-        raise ValueError(
-            f"scores must hold genuine and impostor pairs of several subjects; none of {num_resamples} resamples "
-            "drew both. Give more subjects."
-        )
-    return draws
-
-
-def _features(scores: Array, is_same: Mask, threshold: float | None) -> Array:
-    """Per pair `[3, p]`: Cllr loss if finite, whether it is infinite, whether the decision at `threshold` is right."""
-    loss = calibration.pair_loss(scores, is_same)
-    infinite = np.isinf(loss)
-    if threshold is None:
-        right = np.zeros(scores.shape, bool)
-    else:
-        inputs.not_nan(threshold=threshold)
-        right = (scores >= threshold) == is_same
-    return np.stack([np.where(infinite, 0.0, loss), infinite, right])
-
-
-def _statistics(weighted: resampling.Weighted, targets: Array) -> _Draws:
-    """The statistics of the resamples that hold genuine and impostor pairs."""
-    defined = (weighted.genuine > 0.0) & (weighted.impostor > 0.0)
-    far, vr = weighted.far[defined], weighted.vr[defined]
-    num_genuine, num_impostor = weighted.genuine[defined], weighted.impostor[defined]
-    genuine, impostor = weighted.genuine_features[:, defined], weighted.impostor_features[:, defined]
-    cllr = (genuine[_FINITE_LOSS] / num_genuine + impostor[_FINITE_LOSS] / num_impostor) / 2.0
-    endless = genuine[_INFINITE_LOSS] + impostor[_INFINITE_LOSS] > 0.0
-    return _Draws(
-        eer=verification.crossing(far, vr),
-        auc=np.asarray(np.trapezoid(vr, far, axis=1)),
-        cllr=np.where(endless, np.inf, cllr),
-        accuracy=(genuine[_RIGHT] + impostor[_RIGHT]) / (num_genuine + num_impostor),
-        rates=_rates(far, vr, targets),
-    )
-
-
-def _rates(far: Array, vr: Array, targets: Array) -> Array:
-    """VR@FAR `[r, targets]` of curves `[r, t]` for rising targets: the last point with FAR at most the target."""
-    num_curves, num_targets = far.shape[0], targets.size
-    first_target = np.searchsorted(targets, far)  # the lowest target each point keeps within
-    code = first_target + (num_targets + 1) * np.arange(num_curves)[:, None]
-    points = np.bincount(code.ravel(), minlength=num_curves * (num_targets + 1))
-    within = np.cumsum(points.reshape(num_curves, num_targets + 1)[:, :num_targets], axis=1)
-    return np.take_along_axis(vr, within - 1, axis=1)
-
-
-def _percentiles(estimate: Array | float, draws: Array, level: float, num_people: int) -> Interval:
-    """The order statistics of draws `[r, ...]` that leave (1 - level) / 2 outside on either side; no interpolation.
-
-    NaN where they are one number, and everywhere below five subjects.
-    """
-    ordered = np.sort(draws, axis=0)
-    # Rounded first: a level of .9 leaves 50 of 1,000 outside, and (1 - .9) / 2 is a little less than .05.
-    outside = round((1.0 - level) / 2.0 * len(draws), 9)
-    place = min(int(outside), (len(draws) - 1) // 2)
-    low, high = ordered[place], ordered[len(draws) - 1 - place]
-    absent = np.isclose(low, high, rtol=1e-12, atol=0.0)
-    if absent.any() or num_people < ranges.FEWEST:
-        absent = absent | (num_people < ranges.FEWEST)
-        low, high = np.where(absent, np.nan, low)[()], np.where(absent, np.nan, high)[()]
-    return Interval(estimate, low, high)
-
-
-def _columns(interval: Interval, columns: Index) -> Interval:
-    return Interval(*(np.asarray(field)[columns] for field in interval))
-
-
-def _rates_of(name: str, rates: npt.ArrayLike) -> Array:
-    values = inputs.numbers(name, rates)
-    checks.shapes(**{name: (values, "f")})
-    checks.between(name, values, 0.0, 1.0)
-    return values
-
-
-def _subjects_agree(is_same: Mask, first: Index, second: Index) -> None:
-    contradiction = is_same != (first == second)
-    if contradiction.any():
-        where = int(np.argmax(contradiction))
-        raise ValueError(
-            f"is_same must be subject_a == subject_b; it is not for {int(contradiction.sum())} pairs, "
-            f"the first at index {where}. Give the subjects whose identities made the labels."
-        )
-
-
-def _sampling(num_people: int, num_resamples: int, level: float) -> None:
-    checks.at_least("the number of subjects", num_people, 2, "one subject cannot be resampled")
-    checks.at_least("num_resamples", num_resamples, 1)
-    _level(level)
-
-
-def _level(level: float) -> None:
+def check_level(level: float) -> None:
+    """Refuses a level of confidence that is no probability between 0 and 1."""
     checks.between("level", level, 0.0, 1.0, closed_low=False, closed_high=False)
+
+
+def _check_range(name: str, values: Array, within: Range) -> None:
+    """Refuses a `within` that is no range, and values outside of it."""
+    low, high = within
+    if not low < high or (math.isinf(low) and not math.isinf(high)):
+        raise ValueError(
+            f"within must be (low, high) with low < high, of which high may be inf, or both may be; got {within}. "
+            "Give intervals.RATE, intervals.POSITIVE or intervals.SIGNED, or the range of the quantity."
+        )
+    checks.finite(**{name: values})
+    slack = _ROUNDING * max(abs(end) for end in (*within, 1.0) if math.isfinite(end))
+    outside = (values < low - slack) | (values > high + slack)
+    if outside.any():
+        raise ValueError(
+            f"{name} must lie in the range [{low:g}, {high:g}] given by within; got {values[outside][0]:g}. "
+            "Give the range of the quantity: intervals.RATE for rates in [0, 1], intervals.SIGNED for any number."
+        )
+
+
+def _reach(values: Array, scale: float, test_to_train: float, level: float) -> float:
+    """Half the width in Student's t, quantile times standard error; NaN where values `[n]` give no interval.
+
+    scale: the magnitude of the numbers that the values were computed from.
+    """
+    checks.between("test_to_train", test_to_train, 0.0, math.inf, closed_high=False)
+    check_level(level)
+    if values.size < FEWEST or float(np.ptp(values)) <= _ROUNDING * scale:
+        return math.nan
+    variance = float(values.var(ddof=1)) * (1.0 / values.size + test_to_train)
+    return _student_t(level, values.size - 1) * math.sqrt(variance)
+
+
+def _student_t(level: float, freedom: int) -> float:
+    """The t with P(|T| <= t) = level."""
+    from scipy import special
+
+    return float(special.stdtrit(freedom, (1.0 + level) / 2.0))
+
+
+def _limits(mean: float, reach: float, within: Range) -> tuple[float, float]:
+    """Limits of a mean in the range of its values; reach: t s."""
+    low, high = within
+    if math.isinf(low):
+        return mean - reach, mean + reach
+    return _limits_above(mean, reach, low) if math.isinf(high) else _score_limits(mean, reach, within)
+
+
+def _limits_above(mean: float, reach: float, low: float) -> tuple[float, float]:
+    """Limits above `low` by a log scale."""
+    distance = mean - low
+    if distance <= 0.0:
+        return _ABSENT
+    factor = math.exp(min(reach / distance, 700.0))  # 700: the largest power of e in float64
+    return low + distance / factor, low + distance * factor
+
+
+def _score_limits(mean: float, reach: float, within: Range) -> tuple[float, float]:
+    """Score limits in [a, b]."""
+    low, high = within
+    share, width = (mean - low) / (high - low), high - low
+    spread = share * (1.0 - share)
+    if spread <= 0.0:
+        return _ABSENT
+    k = (reach / width) ** 2 / spread
+    center, half = (share + k / 2.0) / (1.0 + k), math.sqrt(k * spread + k * k / 4.0) / (1.0 + k)
+    return low + width * max(center - half, 0.0), low + width * min(center + half, 1.0)

@@ -6,14 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxface.core import checks
-from jaxface.metrics import inputs, verification
-from jaxface.metrics.inputs import Array
+from jaxface.metrics import arguments, verification
+from jaxface.metrics.arguments import Array
 
 __all__ = ["best_threshold", "lfw_accuracy"]
 
 
 class LfwAccuracy(NamedTuple):
-    """Mean accuracy +- standard error over the folds, and what they are made of."""
+    """Mean accuracy +- standard error over the folds, and the accuracy of each fold."""
 
     mean: float
     standard_error: float  # std(ddof=1) / sqrt(number of folds)
@@ -25,11 +25,11 @@ def lfw_accuracy(scores: npt.ArrayLike, is_same: npt.ArrayLike, folds: npt.Array
     """Cross-validated accuracy of scores `[p]` with labels `[p]` and fold labels `[p]` (LFW View 2 has ten).
 
     The standard error treats folds as independent; their training parts overlap, so it is the protocol's
-    number rather than an interval. For one, resample people with `intervals.subject_bootstrap`.
+    number rather than an interval. For one, resample people with `bootstrap.subject_bootstrap`.
     """
-    values, same = inputs.labelled(scores, is_same)
+    values, same = arguments.labelled(scores, is_same)
     checks.shapes(scores=(values, "p"), folds=(folds, "p"))
-    fold_of_pair = inputs.identities("folds", folds)
+    fold_of_pair = arguments.identities("folds", folds)
     names = np.unique(fold_of_pair)
     checks.at_least("the number of folds", names.size, 2)
     threshold, accuracy = np.empty(names.size), np.empty(names.size)
@@ -47,7 +47,7 @@ def best_threshold(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> float:
     It is one of the scores (or +inf), so the decisions do not change under a rising transform of the scores.
     Scores of +inf are accepted whatever the threshold.
     """
-    values, same = inputs.labelled(scores, is_same)
+    values, same = arguments.labelled(scores, is_same)
     curve = verification.roc(values, same)
     num_genuine = np.count_nonzero(same)
     # Whole numbers, so that equal accuracies compare equal.

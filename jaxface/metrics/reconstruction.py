@@ -11,10 +11,10 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from jaxface.core import checks
-from jaxface.metrics import inputs
-from jaxface.metrics.inputs import Array
+from jaxface.metrics import arguments
+from jaxface.metrics.arguments import Array
 
-__all__ = ["cosine_distance", "cosine_distance_matrix", "psnr", "ssim"]
+__all__ = ["cosine_distance", "psnr", "ssim"]
 
 _RADIUS, _SIGMA = 5, 1.5  # an 11 x 11 window
 _K1, _K2 = 0.01, 0.03
@@ -71,22 +71,16 @@ def cosine_distance(x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
     """Normalised cosine distance 1 - x.y / (|x| |y|) in [0, 2] of vectors `[..., d]` and `[..., d]`.
 
     It is a distance, 0 for the same direction: use its negative as a score. A zero vector has no direction
-    and is at distance 1 from everything, itself included.
+    and is at distance 1 from everything, itself included. `x[:, None]` against y gives all pairs.
     """
     a, b = _directions("x", x), _directions("y", y)
     checks.shapes(x=(a, "... d"), y=(b, "... d"))
     return np.clip(1.0 - np.sum(a * b, axis=-1), 0.0, 2.0)
 
 
-def cosine_distance_matrix(gallery: npt.ArrayLike, probes: npt.ArrayLike) -> Array:
-    """Cosine distances `[g, q]` between gallery rows `[g, d]` and probe rows `[q, d]`."""
-    checks.shapes(gallery=(gallery, "g d"), probes=(probes, "q d"))
-    return np.clip(1.0 - _directions("gallery", gallery) @ _directions("probes", probes).T, 0.0, 2.0)
-
-
 def _directions(name: str, x: npt.ArrayLike) -> Array:
     """Unit vectors `[..., d]`, zero for zero; scaled by the largest entry first, so squares cannot overflow."""
-    vectors = inputs.numbers(name, x)
+    vectors = arguments.numbers(name, x)
     checks.shapes(**{name: (vectors, "... d")})
     checks.finite(**{name: vectors})
     largest = np.max(np.abs(vectors), axis=-1, keepdims=True, initial=0.0)
@@ -101,12 +95,12 @@ def _scaled(image: npt.ArrayLike, reference: npt.ArrayLike, peak: float) -> tupl
     Broadcasting would compare the wrong pixels. The square of a peak of 255 in bytes is 1, and that of 1e200 is
     infinite; a power of two changes no bit of the result.
     """
-    x, y = inputs.numbers("image", image), inputs.numbers("reference", reference)
+    x, y = arguments.numbers("image", image), arguments.numbers("reference", reference)
     if x.shape != y.shape or x.size == 0:
         raise ValueError(f"image and reference must have one shape and hold pixels; got {x.shape} and {y.shape}.")
     checks.finite(image=x, reference=y)
     checks.shapes(peak=(peak, ""))
-    largest = inputs.numbers("peak", peak)
+    largest = arguments.numbers("peak", peak)
     checks.positive("peak", largest)
     fraction, exponent = math.frexp(float(largest))
     return np.ldexp(x, -exponent), np.ldexp(y, -exponent), fraction

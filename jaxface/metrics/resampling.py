@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxface.metrics.inputs import Array, Index, Mask
+from jaxface.metrics.arguments import Array, Index, Mask
 
 __all__ = []
 
@@ -46,7 +46,7 @@ class Ranked(NamedTuple):
 
 
 class Weighted(NamedTuple):
-    """What a block of r resamples comes to."""
+    """ROCs and sums of a block of r resamples."""
 
     far: Array  # [r, groups + 1]
     vr: Array  # [r, groups + 1]

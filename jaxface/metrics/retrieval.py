@@ -1,7 +1,7 @@
-"""Retrieval: how many of the nearest K are right, and average precision.
+"""Retrieval: how many of the K nearest images are right, and average precision.
 
 Score matrices are `[g, q]`: gallery rows, query columns. With `same_set` the gallery is the query set itself
-and no query stands in its own list. Tied scores move together: the top K then holds the expected number over
+and no query is in its own list. Tied scores move together: the top K then holds the expected number over
 all orders of the ties, and average precision is taken at the end of each tie.
 """
 
@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxface.core import checks
-from jaxface.metrics import inputs
-from jaxface.metrics.inputs import Array, Index, Mask
+from jaxface.metrics import arguments
+from jaxface.metrics.arguments import Array, Index, Mask
 
-__all__ = ["average_precision", "hits_at_k", "mean_average_precision", "ranked_retrieval_at_k", "retrieval_at_k"]
+__all__ = ["average_precision", "mean_average_precision", "ranked_retrieval_at_k", "retrieval_at_k"]
 
 
 class Retrieved(NamedTuple):
@@ -67,7 +67,7 @@ def ranked_retrieval_at_k(neighbor_ids: npt.ArrayLike, query_ids: npt.ArrayLike,
     checks.at_least("the number of queries", sizes["q"], 1)
     _enough(k, sizes["n"])
     neighbors, queries = (
-        inputs.identities(name, ids) for name, ids in (("neighbor_ids", neighbor_ids), ("query_ids", query_ids))
+        arguments.identities(name, ids) for name, ids in (("neighbor_ids", neighbor_ids), ("query_ids", query_ids))
     )
     correct = neighbors[:, :k] == queries[:, None]
     return _averaged(np.cumsum(correct, axis=1).astype(np.float64))
@@ -100,8 +100,8 @@ def average_precision(
 def _lists(
     scores: npt.ArrayLike, gallery_ids: npt.ArrayLike, query_ids: npt.ArrayLike, same_set: bool
 ) -> tuple[npt.NDArray[Any], Mask]:
-    """Scores `[q, n]` by query and which of them are of the query's person; a query leaves its own list."""
-    matrix, gallery, queries = inputs.score_matrix(scores, gallery_ids, query_ids, probes="query")
+    """Scores `[q, n]` by query and which of them show the query's person; no query is in its own list."""
+    matrix, gallery, queries = arguments.score_matrix(scores, gallery_ids, query_ids, probes="query")
     correct = queries[:, None] == gallery
     if not same_set:
         return matrix.T, correct

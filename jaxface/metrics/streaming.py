@@ -1,12 +1,12 @@
-"""Curves from counts: scores too many to keep are counted in bins, and bins give a ROC with bounds.
+"""Curves from counts: scores that are too many to keep are counted in bins, and the counts give a ROC with bounds.
 
 Counts for `edges [b + 1]` have b + 2 entries: `counts[0]` scores below `edges[0]`, `counts[i]` scores in
 [edges[i - 1], edges[i]), `counts[b + 1]` scores from `edges[b]` up. Counts of blocks, devices and hosts add:
 merging is `+`.
 
-The ROC from counts is exact at every edge and a straight line within a bin. So `verification` functions of it
-are exact to the bin, and the `*_bounds` here are the interval in which the exact value lies, whatever the
-order of the scores inside a bin.
+The ROC from counts is exact at every edge and a straight line within a bin. Functions of `verification` are then
+exact to the bin, and the `*_bounds` here are the interval in which the exact value lies, whatever the order of the
+scores inside a bin.
 """
 
 from typing import NamedTuple
@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxface.core import checks
-from jaxface.metrics import inputs
-from jaxface.metrics.inputs import Array
+from jaxface.metrics import arguments
+from jaxface.metrics.arguments import Array
 from jaxface.metrics.verification import Roc
 
-__all__ = ["Bounds", "count", "eer_bounds", "roc", "verification_rate_bounds"]
+__all__ = ["Bounds", "auc_bounds", "count", "eer_bounds", "roc", "verification_rate_bounds"]
 
 Counts = npt.NDArray[np.int64]
 
@@ -34,8 +34,8 @@ class Bounds(NamedTuple):
 def count(scores: npt.ArrayLike, is_same: npt.ArrayLike, edges: npt.ArrayLike) -> tuple[Counts, Counts]:
     """Genuine and impostor counts `[b + 2]` of a block of scores `[p]`; a block may hold one kind only, or nothing."""
     checks.shapes(scores=(scores, "p"), is_same=(is_same, "p"))
-    values, same = inputs.numbers("scores", scores), inputs.mask("is_same", is_same)
-    inputs.not_nan(scores=values)
+    values, same = arguments.numbers("scores", scores), arguments.mask("is_same", is_same)
+    arguments.not_nan(scores=values)
     boundaries = _edges(edges)
     bins = np.searchsorted(boundaries, values, side="right")
     size = boundaries.size + 1
@@ -55,7 +55,7 @@ def roc(edges: npt.ArrayLike, genuine: npt.ArrayLike, impostor: npt.ArrayLike) -
 
 
 def auc_bounds(curve: Roc) -> Bounds:
-    """In every bin all impostors above all genuine scores, or all below."""
+    """AUC with all impostors of a bin above its genuine scores, and with all below."""
     width = np.diff(curve.far)
     return Bounds(float(width @ curve.vr[:-1]), float(width @ curve.vr[1:]))
 
@@ -82,7 +82,7 @@ def verification_rate_bounds(curve: Roc, far: float) -> Bounds:
 
 def _edges(edges: npt.ArrayLike) -> Array:
     checks.shapes(edges=(edges, "b"))
-    boundaries = inputs.numbers("edges", edges)
+    boundaries = arguments.numbers("edges", edges)
     checks.finite(edges=boundaries)
     if boundaries.size < 2 or not (np.diff(boundaries) > 0.0).all():
         raise ValueError(

@@ -1,32 +1,33 @@
 """Verification: is this pair one person? ROC, area, equal error rate, verification rate, DET, detection cost.
 
-Scores are sorted once, by `roc`; whatever depends on their order alone is then a function of the `Roc`, so
-the curves of `streaming` (from counts) go through the same functions. A pair is accepted when score >=
+Scores are sorted once, by `roc`. Every number that depends on their order alone is a function of the `Roc`, so the
+curves of `streaming` (from counts) go through the same functions. A pair is accepted when score >=
 threshold, and tied scores are accepted together. FAR = accepted impostors / impostors, VR = accepted genuine
 / genuine pairs, FRR = 1 - VR.
 """
 
 import math
-import statistics
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from jaxface.core import checks
-from jaxface.metrics import inputs
-from jaxface.metrics.hull import concave_hull
-from jaxface.metrics.inputs import Array
+from jaxface.metrics import arguments
+from jaxface.metrics.arguments import Array, Index
 
 __all__ = [
     "Roc",
     "actual_dcf",
     "auc",
     "bayes_threshold",
+    "dcf",
     "det",
     "eer",
     "eer_rocch",
     "min_dcf",
+    "probit",
+    "rates_at",
     "roc",
     "threshold_at_far",
     "verification_rate",
@@ -52,10 +53,10 @@ class Det(NamedTuple):
 def roc(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> Roc:
     """The exact ROC of scores `[p]` and labels `[p]`: one point per distinct score, after (0, 0).
 
-    Thresholds are the scores themselves. A score of +inf cannot be refused, for it passes every threshold;
-    the second point then has the threshold +inf too.
+    Thresholds are the scores themselves. A score of +inf passes every threshold and cannot be refused; the second
+    point then has the threshold +inf too.
     """
-    values, same = inputs.labelled(scores, is_same)
+    values, same = arguments.labelled(scores, is_same)
     order = np.argsort(-values)
     falling = values[order]
     last = np.append(np.flatnonzero(falling[1:] != falling[:-1]), falling.size - 1)
@@ -72,6 +73,24 @@ def hull(curve: Roc) -> Roc:
     """The vertices of the concave hull of the ROC: what a system that may mix thresholds at random can reach."""
     vertices = concave_hull(curve.far, curve.vr)
     return Roc(*(field[vertices] for field in curve))
+
+
+def concave_hull(x: Array, y: Array) -> Index:
+    """Indices `[k]` of the vertices of the upper concave hull of a curve `[n]` that never falls in x or y.
+
+    The hull is an isotonic regression: its slopes are those of the steps, pooled wherever they rise. As a share
+    dy / (dx + dy) a slope is finite, and steps pool by their lengths dx + dy. Steps of no length are left out: of
+    points that are the same, as empty bins make them, the first is a vertex, at the end of the curve the last.
+    """
+    from scipy import optimize
+
+    dx, dy = np.diff(x), np.diff(y)
+    steps = np.flatnonzero(dx + dy > 0)
+    if steps.size == 0:
+        return np.arange(min(x.size, 1))
+    length = (dx + dy)[steps]
+    pools = optimize.isotonic_regression(dy[steps] / length, weights=length, increasing=False).blocks
+    return np.concatenate([[0], steps[pools[1:-1] - 1] + 1, [x.size - 1]])
 
 
 def auc(curve: Roc) -> float:
@@ -119,7 +138,7 @@ def _last_within(curve: Roc, far: float) -> int:
 
 def rates_at(curve: Roc, threshold: float) -> tuple[float, float]:
     """(FAR, VR) of accepting every pair with score >= threshold."""
-    inputs.not_nan(threshold=threshold)
+    arguments.not_nan(threshold=threshold)
     point = int(np.searchsorted(-curve.thresholds, -threshold, side="right")) - 1
     return float(curve.far[point]), float(curve.vr[point])
 
@@ -127,18 +146,17 @@ def rates_at(curve: Roc, threshold: float) -> tuple[float, float]:
 def det(curve: Roc) -> Det:
     """Detection error trade-off: FAR and FRR on probit axes.
 
-    Rates of 0 and 1 are -inf and +inf there, as they should be; plotting leaves those points out.
+    Rates of 0 and 1 are -inf and +inf there; plotting leaves those points out.
     """
     return Det(curve.thresholds, probit(curve.far), -probit(curve.vr))
 
 
 def probit(rate: npt.ArrayLike) -> Array:
     """The standard normal quantile of rates in [0, 1], of any shape; -inf at 0 and +inf at 1."""
+    from scipy import special
+
     checks.between("rate", rate, 0.0, 1.0)
-    values, index = np.unique(inputs.numbers("rate", rate), return_inverse=True)
-    quantile = statistics.NormalDist().inv_cdf
-    deviates = [quantile(p) if 0.0 < p < 1.0 else math.copysign(math.inf, p - 0.5) for p in values.tolist()]
-    return np.asarray(deviates)[index]
+    return np.asarray(special.ndtri(arguments.numbers("rate", rate)))
 
 
 def dcf(curve: Roc, threshold: float, *, prior: float, cost_miss: float, cost_false_accept: float) -> float:

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from jaxface.core import messages
-from jaxface.metrics.intervals import Interval
-from jaxface.metrics.ranges import FEWEST
+from jaxface.metrics.intervals import FEWEST, Interval
 
 __all__ = ["Cell", "Estimate", "Table", "csv_text", "intervals_over", "percent", "percent_interval", "with_interval"]
 

@@ -33,3 +33,9 @@ def people_pairs(rng, *, num_people, images, dim=8):
     x = rng.normal(size=(num_people, dim))[ids] + spread[ids, None] * rng.normal(size=(ids.size, dim))
     i, j = np.triu_indices(ids.size, 1)
     return -np.linalg.norm(x[i] - x[j], axis=1), ids[i] == ids[j], ids[i], ids[j]
+
+
+def tied_people(rng, *, num_people=5, images=3, decimals=0):
+    """`people_pairs` with rounded scores, so that there are ties."""
+    scores, same, a, b = people_pairs(rng, num_people=num_people, images=images, dim=3)
+    return np.round(scores, decimals), same, a, b

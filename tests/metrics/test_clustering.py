@@ -2,11 +2,9 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
-from sklearn import metrics as peer
-from sklearn.metrics.cluster import contingency_matrix, pair_confusion_matrix
+from sklearn.metrics.cluster import contingency_matrix
 
 from jaxface.metrics import clustering as cl
-from tests.reference import metrics_reference as ref
 from tests.tolerances import assert_close
 
 CLASSES = ["a", "a", "a", "b", "b", "c"]
@@ -25,30 +23,18 @@ def test_majority_forms_by_hand():
     assert cl.cluster_accuracy(CLASSES, range(6)) == pytest.approx(3 / 6)
 
 
-def test_pair_forms_by_hand():
-    # Pairs that share a cluster: 1 + 3, of which aa and bb; that share a class: 3 + 1.
-    assert cl.pair_purity(CLASSES, CLUSTERS) == pytest.approx(2 / 4)
-    assert cl.pair_accuracy(CLASSES, CLUSTERS) == pytest.approx(2 / 4)
-
-
 @given(labels)
-def test_against_dense_tables_loops_and_scikit_learn(pairs):
+def test_against_the_dense_table_of_scikit_learn(pairs):
     classes, clusters = [c for c, _ in pairs], [k for _, k in pairs]
     dense = contingency_matrix(classes, clusters)
     assert_close(cl.purity(classes, clusters), dense.max(axis=0).sum() / len(pairs))
     assert_close(cl.cluster_accuracy(classes, clusters), dense.max(axis=1).sum() / len(pairs))
-    both, same_class, same_cluster, _ = ref.pair_table(classes, clusters)
-    assert_close(cl.pair_purity(classes, clusters), both / same_cluster if same_cluster else 1.0)
-    assert_close(cl.pair_accuracy(classes, clusters), both / same_class if same_class else 1.0)
-    assert_close(cl.adjusted_rand(classes, clusters), peer.adjusted_rand_score(classes, clusters))
-    assert pair_confusion_matrix(classes, clusters)[1, 1] == 2 * both
 
 
 @given(labels)
 def test_swapping_the_arguments_swaps_the_measures_and_names_do_not_matter(pairs):
     classes, clusters = [c for c, _ in pairs], [k for _, k in pairs]
     assert cl.purity(classes, clusters) == cl.cluster_accuracy(clusters, classes)
-    assert cl.pair_purity(classes, clusters) == cl.pair_accuracy(clusters, classes)
     renamed = [f"cluster {9 - k}" for k in clusters]
     assert cl.purity(classes, renamed) == cl.purity(classes, clusters)
 
@@ -56,7 +42,7 @@ def test_swapping_the_arguments_swaps_the_measures_and_names_do_not_matter(pairs
 def test_many_singletons_need_no_dense_table():
     n = 100_000
     assert cl.purity(np.arange(n), np.arange(n)[::-1]) == 1.0
-    assert cl.adjusted_rand(np.arange(n) // 2, np.arange(n) // 2) == 1.0
+    assert cl.cluster_accuracy(np.arange(n), np.zeros(n)) == 1.0
 
 
 def test_what_clustering_refuses():

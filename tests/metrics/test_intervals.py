@@ -1,195 +1,132 @@
-import functools
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 
-from jaxface.metrics import calibration, intervals, resampling, verification
-from tests.metrics.draws import people_pairs
-from tests.reference import metrics_reference as ref
+from jaxface.metrics import intervals
+from jaxface.metrics.intervals import POSITIVE, RATE, SIGNED, paired_interval, split_interval
 from tests.tolerances import assert_close
 
-FAR = (0.0, 0.1, 0.25, 1.0)
+
+def reach_of(values, ratio=0.0, level=0.95):
+    n = len(values)
+    error = np.std(values, ddof=1) * math.sqrt(1 / n + ratio)
+    return stats.t.ppf((1 + level) / 2, n - 1) * error
 
 
-def tied_people(rng, *, num_people=5, images=3, decimals=0):
-    scores, same, a, b = people_pairs(rng, num_people=num_people, images=images, dim=3)
-    return np.round(scores, decimals), same, a, b
+def test_paired_interval_against_scipy(rng):
+    first, second = rng.normal(size=(2, 12)) + 0.3
+    expected = stats.ttest_rel(first, second).confidence_interval(0.9)
+    interval = paired_interval(first, second, test_to_train=0.0, within=SIGNED, level=0.9)
+    assert_close((interval.low, interval.high), (expected.low, expected.high))
+    assert_close(interval.estimate, np.mean(first - second))
+    wider = paired_interval(first, second, test_to_train=1.0, within=SIGNED, level=0.9)
+    assert_close(wider.high - wider.low, np.sqrt(13.0) * (interval.high - interval.low))
+    assert_close(split_interval(first, test_to_train=0.5, within=SIGNED).high, np.mean(first) + reach_of(first, 0.5))
 
 
-def weighed(scores, same, a, b, multiplicity, threshold=-2.0):
-    """The statistics of resamples, by the library."""
-    features = intervals._features(scores, same, threshold)
-    ranked = resampling.rank(scores, same, a, b, features)
-    return intervals._statistics(resampling.weigh(ranked, np.asarray(multiplicity, float)), np.array(FAR))
+def test_differences_of_rates_are_cut_at_the_largest_one():
+    first, second = np.array([1.0, 0.9, 1.0, 0.3, 1.0]), np.array([0.0, 0.0, 0.1, 0.0, 0.2])
+    low, high = (-1.0, 1.0)
+    interval = paired_interval(first, second, test_to_train=1.0, within=RATE)
+    plain = paired_interval(first, second, test_to_train=1.0, within=SIGNED)
+    assert plain.high > high
+    assert interval == (plain.estimate, max(plain.low, low), high)
+    counts = paired_interval(10 * first, 10 * second, test_to_train=1.0, within=(0.0, 10.0))
+    assert_close(np.array(counts), 10 * np.array(interval))
+    assert paired_interval(first, second, test_to_train=1.0, within=POSITIVE) == plain
 
 
-@pytest.mark.parametrize("decimals", [0, 1, 9])
-def test_a_resample_equals_its_pairs_written_out(rng, decimals):
-    """Every statistic of weighted pairs against plain metrics of the expanded list, ties and absent people included."""
-    scores, same, a, b = tied_people(rng, decimals=decimals)
-    multiplicity = rng.multinomial(5, np.full(5, 0.2), size=30)
-    actual = weighed(scores, same, a, b, multiplicity)
-    assert actual.eer.size == 30 - np.count_nonzero((multiplicity == 5).any(axis=1))
-    for i, counts in enumerate(multiplicity):
-        listed, labels = ref.expanded_pairs(scores.tolist(), same.tolist(), a, b, counts)
-        points = ref.roc_points(listed, labels)
-        assert_close(actual.eer[i], float(ref.eer(points)))
-        assert_close(actual.auc[i], float(ref.auc(listed, labels)))
-        assert_close(actual.cllr[i], ref.cllr(listed, labels))
-        assert_close(actual.accuracy[i], np.mean((np.array(listed) >= -2.0) == labels))
-        assert_close(actual.rates[i], np.array([float(ref.verification_rate(points, far)) for far in FAR]))
+@given(st.lists(st.integers(0, 40), min_size=5, max_size=12), st.sampled_from([0.0, 0.3, 1.0, 9.0]))
+def test_limits_of_a_rate_solve_the_equation_of_the_score_interval(counts, ratio):
+    """Against a root finder, values at 0 and 1 included."""
+    values = np.array(counts) / 40
+    interval = split_interval(values, test_to_train=ratio, within=RATE)
+    if np.ptp(values) == 0:
+        assert np.isnan(interval[1:]).all()
+        return
+    mean, reach = values.mean(), reach_of(values, ratio)
+    scale = reach / math.sqrt(mean * (1 - mean))
+    excess = lambda mu: abs(mean - mu) - scale * math.sqrt(mu * (1 - mu))  # noqa: E731
+    low, high = (optimize.brentq(excess, end, mean, xtol=1e-14) if excess(end) > 0 else end for end in (0.0, 1.0))
+    np.testing.assert_allclose((interval.low, interval.high), (low, high), atol=1e-11)
+    assert 0.0 <= interval.low < interval.estimate < interval.high <= 1.0
+    mirrored = split_interval(1 - values, test_to_train=ratio, within=RATE)
+    np.testing.assert_allclose((1 - mirrored.high, 1 - mirrored.low), (low, high), atol=1e-11)
 
 
-def test_scores_of_infinity_cost_infinite_cllr_only_where_they_are_drawn():
-    scores = np.array([2.0, -np.inf, 0.0, -1.0, np.inf, -np.inf])
-    same = np.array([True, True, False, False, True, False])
-    a, b = np.array([0, 1, 0, 1, 2, 0]), np.array([0, 1, 1, 2, 2, 2])
-    actual = weighed(scores, same, a, b, [[1, 0, 2], [1, 1, 1], [2, 1, 0]])
-    assert actual.cllr[0] == pytest.approx(calibration.cllr([2.0, np.inf, np.inf, -np.inf], [1, 1, 1, 0]))
-    assert np.isposinf(actual.cllr[1:]).all()
-    assert np.isfinite(actual.eer).all()
+@given(st.lists(st.floats(1e-3, 1e3), min_size=5, max_size=12), st.floats(0.0, 2.0))
+def test_limits_of_a_positive_quantity_are_on_a_log_scale(values, ratio):
+    interval = split_interval(values, test_to_train=ratio, within=POSITIVE)
+    if np.ptp(values) <= 1e-12 * max(values):
+        assert np.isnan(interval[1:]).all()
+        return
+    mean = np.mean(values)
+    assert 0.0 < interval.low <= mean <= interval.high
+    np.testing.assert_allclose(math.log(interval.high / mean), reach_of(values, ratio) / mean, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(interval.low * interval.high, mean**2, rtol=1e-9)
+    shifted = split_interval(np.array(values) + 7.0, test_to_train=ratio, within=(7.0, math.inf))
+    np.testing.assert_allclose(shifted.high - 7.0, interval.high, rtol=1e-6)
 
 
-def test_resamples_of_one_person_are_left_out():
-    scores, same = np.array([3.0, 2.0, 1.0]), np.array([True, True, False])
-    a, b = np.array([0, 1, 0]), np.array([0, 1, 1])
-    actual = weighed(scores, same, a, b, [[2, 0], [1, 1], [0, 2]])
-    np.testing.assert_array_equal(actual.eer, [0.0])
-    result = intervals.subject_bootstrap(scores, same, a, b, rng=np.random.default_rng(0), num_resamples=200)
-    assert 70 < result.num_undefined < 130  # half the draws of two people
-    assert result.num_people == 2
+def test_the_cases_that_could_not_be():
+    """Error rates below 0 and beyond 100 %, a negative Cllr: what Student's t gave for numbers such as these."""
+    errors, cllr = np.array([0.02, 0.0, 0.3, 0.04, 0.0]), np.array([0.2, 0.1, 0.3, 2.6, 0.1])
+    for values, within in ((errors, RATE), (1 - errors, RATE), (cllr, POSITIVE)):
+        plain = split_interval(values, test_to_train=1.0, within=SIGNED)
+        assert plain.low < 0.0 or plain.high > 1.0
+        interval = split_interval(values, test_to_train=1.0, within=within)
+        assert within[0] < interval.low < values.mean() < interval.high < within[1]
 
 
-def test_the_estimates_are_the_metrics_of_the_data(rng):
-    scores, same, a, b = tied_people(rng, num_people=12, images=4, decimals=1)
-    result = intervals.subject_bootstrap(scores, same, a, b, rng=rng, num_resamples=50, far=FAR, threshold=-1.5)
-    curve = verification.roc(scores, same)
-    assert_close(result.eer.estimate, verification.eer(curve))
-    assert_close(result.auc.estimate, verification.auc(curve))
-    assert_close(result.cllr.estimate, calibration.cllr(scores, same))
-    assert_close(result.accuracy.estimate, np.mean((scores >= -1.5) == same))
-    rates = np.array([verification.verification_rate(curve, far) for far in FAR])
-    assert_close(result.verification_rate.estimate, rates)
-    band = np.array([verification.verification_rate(curve, far) for far in result.band_far])
-    assert_close(result.band_vr.estimate, band)
-    for interval in (
-        result.eer,
-        result.auc,
-        result.cllr,
-        result.accuracy,
-        result.verification_rate,
-        result.band_vr,
-    ):
-        assert not (np.asarray(interval.low) >= np.asarray(interval.high)).any()
-    assert result.eer.low < result.eer.high
-    assert np.isnan(result.verification_rate.low).tolist() == [False, False, False, True]  # at FAR 1 all are 1
-    known = ~np.isnan(result.band_vr.low)
-    assert known.mean() > 0.9
-    assert (np.diff(result.band_vr.low[known]) >= 0.0).all()
+def test_there_is_no_interval_below_five_splits_or_without_spread():
+    for values in ([0.3], [0.1, 0.2], [0.1, 0.2, 0.3, 0.2], [0.1] * 7, [0.0] * 7, [1.0] * 7):
+        for within in (RATE, POSITIVE, SIGNED):
+            interval = split_interval(values, test_to_train=0.5, within=within)
+            assert interval.estimate == np.mean(values)
+            assert np.isnan([interval.low, interval.high]).all()
+    # The differences are equal but for rounding.
+    first = np.array([0.3, 0.5, 0.4, 0.6, 0.7, 0.9])
+    for second in (first - 0.1, first, 0.2 + 0 * first[:1].repeat(6)):
+        interval = paired_interval(first[: second.size], second, test_to_train=0.5, within=RATE)
+        absent = np.ptp(first - second) < 1e-9
+        assert np.isnan([interval.low, interval.high]).all() == absent
+    assert np.isnan(paired_interval([0.1, 0.2], [0.3, 0.1], test_to_train=0.0, within=RATE)[1:]).all()
 
 
-def test_without_a_threshold_there_is_no_accuracy(rng):
-    result = intervals.subject_bootstrap(*tied_people(rng), rng=rng, num_resamples=5)
-    assert result.accuracy is None
-
-
-@pytest.mark.parametrize("limit", [1, 7, 40, 1000])
-def test_tiles_and_blocks_change_nothing(rng, monkeypatch, limit):
-    pairs = tied_people(rng, num_people=8, images=4, decimals=1)
-    draw = functools.partial(intervals.subject_bootstrap, *pairs, num_resamples=45, threshold=-2.0)
-    whole = draw(rng=np.random.default_rng(5))
-    monkeypatch.setattr(resampling, "_TILE_ELEMENTS", limit)
-    assert_close(draw(rng=np.random.default_rng(5)), whole)
-
-
-def test_names_of_subjects_and_the_order_of_pairs_change_nothing(rng):
-    scores, same, a, b = tied_people(rng, num_people=6, images=3, decimals=1)
-    names = np.array([f"person {i}" for i in range(6)])
-    order = rng.permutation(scores.size)
-    whole = intervals.subject_bootstrap(scores, same, a, b, rng=np.random.default_rng(1), num_resamples=40)
-    swapped = intervals.subject_bootstrap(
-        scores[order],
-        same[order],
-        names[b][order],
-        names[a][order],
-        rng=np.random.default_rng(1),
-        num_resamples=40,
+@pytest.mark.parametrize(
+    ("trials", "rate", "num_splits"), [(40, 0.05, 5), (80, 0.01, 10), (40, 0.4, 5), (200, 0.02, 20)]
+)
+def test_rates_are_covered_as_often_as_said(trials, rate, num_splits):
+    """1,000 sets of independent splits: at least as often as Student's t, and never outside [0, 1]."""
+    drawn = np.random.default_rng(3).binomial(trials, rate, (1000, num_splits)) / trials
+    drawn = drawn[np.ptp(drawn, axis=1) > 0]
+    found, plain = (
+        np.array([split_interval(values, test_to_train=0.0, within=within)[1:] for values in drawn])
+        for within in (RATE, SIGNED)
     )
-    assert_close(swapped, whole)
+    covered, before = (np.mean((ends[:, 0] <= rate) & (rate <= ends[:, 1])) for ends in (found, plain))
+    assert 0.925 <= covered <= 0.985  # the standard deviation of a share near 0.95 is 0.007
+    assert covered >= before - 0.01
+    assert found.min() >= 0.0
+    if rate < 0.05 and num_splits < 20:
+        assert plain[:, 0].min() < 0.0  # the reason for all this
 
 
-def test_the_same_generator_gives_the_same_interval_and_another_does_not(rng):
-    pairs = tied_people(rng, num_people=10, images=4, decimals=3)
-    first, again, other = (
-        intervals.subject_bootstrap(*pairs, rng=np.random.default_rng(seed), num_resamples=60) for seed in (4, 4, 5)
+def test_positive_quantities_are_covered_no_less_often_than_by_student_t():
+    drawn = np.exp(0.6 * np.random.default_rng(4).normal(size=(1000, 5)))
+    truth = math.exp(0.18)
+    found, plain = (
+        np.array([split_interval(values, test_to_train=0.0, within=within)[1:] for values in drawn])
+        for within in (POSITIVE, SIGNED)
     )
-    assert first.eer == again.eer
-    assert first.eer != other.eer
-
-
-def test_resamples_go_in_blocks_and_not_one_by_one(rng, monkeypatch):
-    calls = []
-    weigh = resampling.weigh
-    monkeypatch.setattr(resampling, "weigh", lambda ranked, block: calls.append(len(block)) or weigh(ranked, block))
-    pairs = people_pairs(rng, num_people=40, images=4)
-    intervals.subject_bootstrap(*pairs, rng=rng, num_resamples=1000)
-    assert sum(calls) == 1 + 1000
-    assert len(calls) <= 40
-
-
-def covered_by_pairs(rng, scores, same, truth, num_resamples=60):
-    """Whether the interval from resampled pairs, the usual mistake, covers the truth."""
-    genuine, impostor = scores[same], scores[~same]
-    labels = np.arange(scores.size) < genuine.size
-    draws = []
-    for _ in range(num_resamples):
-        drawn = np.concatenate([rng.choice(genuine, genuine.size), rng.choice(impostor, impostor.size)])
-        draws.append(verification.eer(verification.roc(drawn, labels)))
-    low, high = np.quantile(draws, [0.025, 0.975])
-    return low <= truth <= high
-
-
-def test_subjects_cover_the_population_and_pairs_do_not():
-    """60 data sets of 40 people x 4 images; bounds that a correct 95 % interval breaks once in 10,000 runs.
-
-    The population EER is that of 16,000 simulated people (standard error .0004). In 200 data sets with 1,000
-    resamples the subject interval covered it 188 times, that of pairs 141 times.
-    """
-    rng = np.random.default_rng(11)
-    truth, num_sets = 0.1734, 60
-    by_subject = by_pair = 0
-    for _ in range(num_sets):
-        scores, same, a, b = people_pairs(rng, num_people=40, images=4)
-        eer = intervals.subject_bootstrap(scores, same, a, b, rng=rng, num_resamples=200, band_far=[0.1]).eer
-        by_subject += eer.low <= truth <= eer.high
-        by_pair += covered_by_pairs(rng, scores, same, truth)
-    assert by_subject >= stats.binom.ppf(1e-4, num_sets, 0.93)
-    assert by_pair <= stats.binom.ppf(1 - 1e-4, num_sets, 0.72)
-    assert by_pair < by_subject - 6
-
-
-def test_mean_interval_against_written_out_resamples(rng):
-    values, subjects = rng.normal(size=14), np.array(list("aabbbcccddddde"))
-    interval = intervals.mean_interval(values, subjects, rng=np.random.default_rng(2), num_resamples=99, level=0.8)
-    counts = np.concatenate(list(resampling.multiplicities(5, 99, np.random.default_rng(2))))
-    means = sorted(
-        np.mean([v for v, s in zip(values, subjects, strict=True) for _ in range(int(row["abcde".index(s)]))])
-        for row in counts
-    )
-    assert_close(interval.estimate, values.mean())
-    # A fifth of 99 outside: 9 below, 9 above.
-    assert_close((interval.low, interval.high), (means[9], means[89]))
-
-
-def test_mean_interval_is_wide_when_people_differ(rng):
-    subjects = np.repeat(np.arange(20), 10)
-    values = (subjects % 2).astype(float)  # each person all right or all wrong
-    by_subject = intervals.mean_interval(values, subjects, rng=rng)
-    by_image = intervals.mean_interval(values, np.arange(200), rng=rng)
-    assert by_subject.high - by_subject.low > 2.5 * (by_image.high - by_image.low)
+    covered, before = (np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])) for ends in (found, plain))
+    assert covered >= 0.92
+    assert covered >= before
+    assert found.min() > 0.0 > plain.min()
 
 
 @given(st.integers(1, 400), st.data())
@@ -201,71 +138,28 @@ def test_wilson_against_scipy(trials, data):
     assert 0.0 <= interval.low <= interval.estimate <= interval.high <= 1.0
 
 
-def test_what_subject_bootstrap_refuses(rng):
-    scores, same, a, b = tied_people(rng)
-    draw = functools.partial(intervals.subject_bootstrap, rng=rng, num_resamples=3)
-    wrong = b.copy()
-    wrong[0] = 4
-    with pytest.raises(ValueError, match="it is not for 1 pairs, the first at index 0"):
-        draw(scores, same, a, wrong)
-    with pytest.raises(ValueError, match=r"subject_b must have shape \[p\] with p ="):
-        draw(scores, same, a, b[1:])
-    with pytest.raises(ValueError, match="num_resamples must be at least 1"):
-        draw(scores, same, a, b, num_resamples=0)
+def test_what_the_intervals_refuse():
+    five = np.linspace(0.1, 0.5, 5)
+    with pytest.raises(TypeError, match="within"):
+        paired_interval(five, five, test_to_train=0.0)
+    with pytest.raises(TypeError, match="test_to_train"):
+        split_interval(five, within=RATE)
+    with pytest.raises(ValueError, match="the number of splits must be at least 1"):
+        paired_interval([], [], test_to_train=0.0, within=RATE)
+    with pytest.raises(ValueError, match="test_to_train must lie in"):
+        paired_interval(five, five, test_to_train=-1.0, within=RATE)
+    with pytest.raises(ValueError, match="first must be finite"):
+        paired_interval(five * np.nan, five, test_to_train=0.0, within=RATE)
+    with pytest.raises(ValueError, match=r"values must lie in the range \[0, 1\] given by within; got 10\. .*RATE"):
+        split_interval(100 * five, test_to_train=0.0, within=RATE)
+    with pytest.raises(ValueError, match=r"second must lie in the range \[0, inf\]"):
+        paired_interval(five, -five, test_to_train=0.0, within=POSITIVE)
+    for within in ((1.0, 0.0), (-math.inf, 1.0), (math.nan, 1.0)):
+        with pytest.raises(ValueError, match="within must be"):
+            split_interval(five, test_to_train=0.0, within=within)
     with pytest.raises(ValueError, match=r"level must lie in \(0, 1\)"):
-        draw(scores, same, a, b, level=95)
-    with pytest.raises(ValueError, match=r"far must lie in \[0, 1\]"):
-        draw(scores, same, a, b, far=(1.0, 2.0))
-    with pytest.raises(ValueError, match=r"band_far must have shape \[f\]"):
-        draw(scores, same, a, b, band_far=0.1)
-    with pytest.raises(ValueError, match="threshold must not be NaN"):
-        draw(scores, same, a, b, threshold=np.nan)
-    with pytest.raises(ValueError, match="scores must not be NaN"):
-        draw(scores * np.nan, same, a, b)
-    lonely = [1.0, 0.0], [True, False], ["a", "b"], ["a", "c"]  # three people: 7 resamples in 9 lack somebody
-    with pytest.raises(ValueError, match="none of 1 resamples drew both"):
-        draw(*lonely, num_resamples=1, rng=np.random.default_rng(1))
-
-
-def test_what_the_other_intervals_refuse(rng):
-    with pytest.raises(ValueError, match="the number of subjects must be at least 2"):
-        intervals.mean_interval([1.0, 2.0], ["a", "a"], rng=rng)
-    with pytest.raises(ValueError, match="the number of values must be at least 1"):
-        intervals.mean_interval([], [], rng=rng)
-    with pytest.raises(ValueError, match="values must be finite"):
-        intervals.mean_interval([1.0, np.inf], ["a", "b"], rng=rng)
+        split_interval(five, test_to_train=0.0, within=RATE, level=95)
     with pytest.raises(ValueError, match="successes must be at most 3"):
         intervals.wilson(4, 3)
     with pytest.raises(ValueError, match="trials must be at least 1"):
         intervals.wilson(0, 0)
-
-
-@pytest.mark.parametrize(("level", "outside"), [(0.9, 50), (0.95, 25), (0.8, 100), (0.5, 250), (0.994, 3)])
-def test_percentiles_leave_so_many_draws_outside(level, outside, rng):
-    interval = intervals._percentiles(0.0, rng.permutation(1000).astype(float), level, num_people=40)
-    assert (interval.low, interval.high) == (outside, 999 - outside)
-
-
-def test_there_is_no_interval_of_few_people_or_without_width(rng):
-    """The EER of separated scores is 0 in every resample: [0, 0] claims that it is known."""
-    scores, same, a, b = people_pairs(rng, num_people=8, images=3)
-    apart = np.where(same, 1.0, -1.0)
-    found = intervals.subject_bootstrap(apart, same, a, b, rng=rng, num_resamples=60)
-    assert (found.eer.estimate, found.auc.estimate) == (0.0, 1.0)
-    assert np.isnan([found.eer.low, found.eer.high, found.auc.low, found.auc.high]).all()
-    assert np.isnan(found.verification_rate.low).all()
-    few = (a < 4) & (b < 4)
-    found = intervals.subject_bootstrap(scores[few], same[few], a[few], b[few], rng=rng, num_resamples=60)
-    assert np.isnan([found.eer.low, found.eer.high, found.cllr.low, found.cllr.high]).all()
-    for values, people in ((np.ones(12), np.arange(12)), (rng.normal(size=12), np.arange(12) % 4)):
-        interval = intervals.mean_interval(values, people, rng=rng, num_resamples=60)
-        assert np.isnan([interval.low, interval.high]).all()
-        assert interval.estimate == values.mean()
-
-
-def test_scores_of_infinity_leave_an_interval_without_an_upper_end(rng):
-    scores, same, a, b = people_pairs(rng, num_people=8, images=3)
-    scores = np.where(same & (a == 0), -np.inf, scores)
-    cllr = intervals.subject_bootstrap(scores, same, a, b, rng=rng, num_resamples=60).cllr
-    assert np.isfinite(cllr.low)
-    assert cllr.high == cllr.estimate == np.inf

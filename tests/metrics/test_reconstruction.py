@@ -104,16 +104,13 @@ def test_cosine_distance_of_huge_and_tiny_vectors():
 
 def test_cosine_distances_against_scipy(rng):
     gallery, probes = rng.normal(size=(7, 5)), rng.normal(size=(4, 5))
-    matrix = rec.cosine_distance_matrix(gallery, probes)
-    assert_close(matrix, cdist(gallery, probes, "cosine"))
-    assert_close(rec.cosine_distance(gallery[:, None], probes), matrix)
-    own = np.diag(rec.cosine_distance_matrix(gallery, gallery))
-    assert (own >= 0.0).all()  # rounding must not make a distance negative
+    assert_close(rec.cosine_distance(gallery[:, None], probes), cdist(gallery, probes, "cosine"))
+    assert (rec.cosine_distance(gallery, gallery) >= 0.0).all()  # rounding must not make a distance negative
     many = rng.normal(size=(200, 5))
     assert (rec.cosine_distance(many, many) >= 0.0).all()
     assert (rec.cosine_distance(many, -many) <= 2.0).all()
     gallery[3] = 0.0
-    assert_close(rec.cosine_distance_matrix(gallery, probes)[3], np.ones(4))
+    assert_close(rec.cosine_distance(gallery[3], probes), np.ones(4))
 
 
 def test_what_reconstruction_refuses():
@@ -139,7 +136,5 @@ def test_what_reconstruction_refuses():
         rec.ssim(np.zeros((11, 11)), np.zeros((11, 11)), peak=-1.0)
     with pytest.raises(ValueError, match=r"y must have shape \[..., d\] with d = 2"):
         rec.cosine_distance([1.0, 2.0], [1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="probes must have shape"):
-        rec.cosine_distance_matrix(image, image[:, :3])
     with pytest.raises(ValueError, match="x must be finite"):
         rec.cosine_distance([np.inf, 0.0], [1.0, 0.0])

@@ -1,4 +1,5 @@
 import math
+import time
 
 import numpy as np
 import pytest
@@ -163,6 +164,50 @@ def test_labels_may_be_zero_and_one_and_scores_float32():
     for field, expected in zip(other, whole, strict=True):
         np.testing.assert_array_equal(field, expected)
         assert field.dtype == np.float64
+
+
+def curves(name, n):
+    rng = np.random.default_rng(3)
+    steps = {
+        "random": rng.random((n, 2)),
+        "already concave": np.stack([np.arange(1.0, n + 1.0), np.arange(n, 0.0, -1.0)], axis=1),
+        "convex": np.stack([np.arange(n, 0.0, -1.0), np.arange(1.0, n + 1.0)], axis=1),
+        "straight": np.ones((n, 2)),
+        # Slopes fall slowly and the last is steep: each round of pooling removes one vertex only.
+        "late violator": np.stack([np.full(n, float(n)), np.r_[np.arange(n, 1.0, -1.0), 5.0 * n]], axis=1),
+        "steps": np.eye(2)[rng.integers(0, 2, n)],
+        "repeated": rng.integers(0, 2, (n, 2)) * (rng.random((n, 1)) < 0.2),  # as empty bins make it
+    }[name]
+    corner = np.zeros((1, 2))
+    return np.concatenate([corner, np.cumsum(steps, axis=0)]).T
+
+
+CURVES = ["random", "already concave", "convex", "straight", "late violator", "steps", "repeated"]
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_the_hull_covers_the_curve_and_bends_down(name):
+    x, y = curves(name, 300)
+    kept = v.concave_hull(x, y)
+    assert kept[0] == 0
+    assert kept[-1] == 300
+    dx, dy = np.diff(x[kept]), np.diff(y[kept])
+    assert (dy[:-1] * dx[1:] > dy[1:] * dx[:-1]).all()
+    for i in range(x.size):  # under every edge: the edges are the hull
+        assert (dx * (y[i] - y[kept][:-1]) - dy * (x[i] - x[kept][:-1]) <= 1e-7 * x[-1] * y[-1]).all()
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_the_hull_is_linear_in_time(name):
+    x, y = curves(name, 200_000)
+    start = time.process_time()
+    v.concave_hull(x, y)
+    assert time.process_time() - start < 2.0  # a quadratic pass would take minutes
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_the_hull_of_one_or_two_points(n):
+    np.testing.assert_array_equal(v.concave_hull(np.arange(n) * 1.0, np.arange(n) * 1.0), np.arange(n))
 
 
 @pytest.mark.parametrize(

@@ -145,17 +145,6 @@ def average_precision(scores, correct):
     return area
 
 
-def pair_table(classes, clusters):
-    """Pairs (same class, same cluster), (same class), (same cluster), all."""
-    both = same_class = same_cluster = every = 0
-    for i, j in itertools.combinations(range(len(classes)), 2):
-        every += 1
-        same_class += classes[i] == classes[j]
-        same_cluster += clusters[i] == clusters[j]
-        both += classes[i] == classes[j] and clusters[i] == clusters[j]
-    return both, same_class, same_cluster, every
-
-
 def ssim(image, reference, peak):
     """Mean over all full 11 x 11 windows of the SSIM of their Gaussian-weighted moments."""
     offsets = np.arange(11) - 5

@@ -5,14 +5,13 @@ import numpy as np
 import pytest
 
 from jaxface import metrics
-from jaxface.metrics import calibration, clustering, identification, inputs, over_splits, retrieval, streaming
+from jaxface.metrics import arguments, calibration, clustering, identification, intervals, retrieval, streaming
 
 SAME = np.array([True, True, False, False])
 IDS = np.array([0, 1, 0, 1])
 SCORES = {
     "roc": lambda s: metrics.roc(s, SAME),
     "cllr": lambda s: metrics.cllr(s, SAME),
-    "pav": lambda s: calibration.pav(s, SAME),
     "reliability": lambda s: calibration.reliability(s, SAME, num_bins=3),
     "count": lambda s: streaming.count(s, SAME, [0.0, 1.0]),
     "lfw": lambda s: metrics.lfw_accuracy(s, SAME, [0, 1, 0, 1]),
@@ -22,7 +21,7 @@ SCORES = {
         s, SAME, ["a", "b", "a", "b"], ["a", "b", "b", "a"], rng=np.random.default_rng(0), num_resamples=20
     ),
     "mean_interval": lambda s: metrics.mean_interval(s, IDS, rng=np.random.default_rng(0), num_resamples=9),
-    "split_interval": lambda s: over_splits.split_interval(s, test_to_train=0.0, within=metrics.SIGNED),
+    "split_interval": lambda s: intervals.split_interval(s, test_to_train=0.0, within=metrics.SIGNED),
     "cosine": lambda s: metrics.cosine_distance(s, s),
 }
 
@@ -75,7 +74,7 @@ def test_labels_that_name_nobody(name):
 
 
 def test_unsigned_ids_do_not_wrap():
-    first, second, count = inputs.shared_ids(
+    first, second, count = arguments.dense_pair(
         np.array([255, 1], np.uint8), np.array([-1, 1], np.int8), names=("first", "second")
     )
     assert count == 3

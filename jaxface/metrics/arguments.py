@@ -1,4 +1,4 @@
-"""What the metrics accept: labelled scores, score matrices with ids, and nothing that hides a NaN."""
+"""Arguments of metrics, checked and converted: labelled scores, score matrices with ids, and no NaN anywhere."""
 
 from typing import Any
 
@@ -81,8 +81,8 @@ def labelled(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> tuple[Array, Mask
     return values, same
 
 
-def shared_ids(first: npt.ArrayLike, second: npt.ArrayLike, *, names: tuple[str, str]) -> tuple[Index, Index, int]:
-    """Two lists of ids of any kind as integers with one meaning, and how many distinct ids there are."""
+def dense_pair(first: npt.ArrayLike, second: npt.ArrayLike, *, names: tuple[str, str]) -> tuple[Index, Index, int]:
+    """Two lists of ids of any kind as dense integers of one meaning, and how many distinct ids there are."""
     first, second = identities(names[0], first), identities(names[1], second)
     if {first.dtype.kind, second.dtype.kind} == {"i", "u"}:  # int64 and uint64 meet in float64, which merges large ids
         first, second = first.astype(object), second.astype(object)
@@ -93,9 +93,9 @@ def shared_ids(first: npt.ArrayLike, second: npt.ArrayLike, *, names: tuple[str,
 def score_matrix(
     scores: npt.ArrayLike, gallery_ids: npt.ArrayLike, probe_ids: npt.ArrayLike, *, probes: str = "probe"
 ) -> tuple[npt.NDArray[Any], Index, Index]:
-    """Scores `[g, q]` (dtype kept: ranks need no arithmetic) with gallery and probe ids as shared integers.
+    """Scores `[g, q]` (dtype kept: ranks need no arithmetic), and gallery and probe ids as integers of one meaning.
 
-    probes: what messages call a column.
+    probes: the word for a column in messages.
     """
     name = f"{probes}_ids"
     sizes = checks.shapes(scores=(scores, "g q"), gallery_ids=(gallery_ids, "g"), **{name: (probe_ids, "q")})
@@ -103,5 +103,5 @@ def score_matrix(
     checks.at_least(f"the number of {probes} columns", sizes["q"], 1)
     values = checks.real("scores", scores)
     not_nan(scores=values)
-    gallery, columns, _ = shared_ids(gallery_ids, probe_ids, names=("gallery_ids", name))
+    gallery, columns, _ = dense_pair(gallery_ids, probe_ids, names=("gallery_ids", name))
     return values, gallery, columns
