@@ -60,7 +60,7 @@ def described(filters: KernelMap, images: np.ndarray) -> np.ndarray:
     return np.concatenate([rows, np.arange(len(rows), dtype=np.float32)[:, None]], axis=1)
 
 
-_describe = jax.jit(jax.vmap(kcfa.describe, in_axes=(None, 0)))
+_describe = jax.jit(jax.vmap(kcfa.encode, in_axes=(None, 0)))
 
 
 def all_pairs(gallery: np.ndarray, probes: np.ndarray, ids: np.ndarray, *, num_bins: int) -> Counted:

@@ -75,13 +75,13 @@ def embedded(task: Problem, draws: Draws, method: Method, setting: methods.Setti
     """Every image after a method was fitted to each draw."""
     x, draws = _own_view(task, draws, method)
     fitted, info = _fit_draws(method, setting, x, draws.rows, draws.groups, num_groups=draws.num_groups)
-    z, refitted = _embed_draws(method, fitted, x), 0
+    z, refitted = _embed_draws(fitted, x), 0
     if method.refit is not None:
         failed = np.flatnonzero(np.asarray(info.status) == Status.RANK_DEFICIENT)
         for draw in failed:
             again, own = method.refit(setting, x[draws.rows[draw]], draws.groups[draw], num_groups=draws.num_groups)
             raise_if_failed(own, f"{method.title}, draw {draw}")
-            z = z.at[draw].set(_embed(method, again, x))
+            z = z.at[draw].set(_embed(again, x))
         refitted = len(failed)
         info = info._replace(status=jnp.where(info.status == Status.RANK_DEFICIENT, Status.OK, info.status))
     raise_if_failed(info, method.title)
@@ -131,7 +131,7 @@ def width_errors(task: Problem, draws: Draws) -> dict[str, np.ndarray]:
         METHODS["rca"], {"width": jnp.asarray(float(widest))}, task.coordinates, few.rows, few.groups,
         num_groups=few.num_groups,
     )  # fmt: skip
-    z = _embed_draws(METHODS["rca"], fitted, task.coordinates)
+    z = _embed_draws(fitted, task.coordinates)
     found = [_errors_at_width(z, task.ids, few.rows, task.split.test, width) for width in widths]
     probe, own = (np.array(column) for column in zip(*found, strict=True))
     return {"widths": widths, "probe error": probe, "training error": own}
@@ -141,7 +141,7 @@ def ridge_errors(task: Problem, draws: Draws) -> dict[str, np.ndarray]:
     """Ridge RCA's error `[ridges]`, and how far its distances are from those of NP-PER, as the ridge vanishes."""
     few = Draws(draws.rows[:10], draws.groups[:10], draws.num_groups)
     limit, _ = _fit_draws(METHODS["np_per"], {}, task.coordinates, few.rows, few.groups, num_groups=few.num_groups)
-    target = _embed_draws(METHODS["np_per"], limit, task.coordinates)
+    target = _embed_draws(limit, task.coordinates)
     ridges = np.geomspace(1e-8, 10, 10)
     error, gap = [], []
     for ridge in ridges:
@@ -149,7 +149,7 @@ def ridge_errors(task: Problem, draws: Draws) -> dict[str, np.ndarray]:
         fitted, _ = _fit_draws(
             METHODS["ridge_rca"], setting, task.coordinates, few.rows, few.groups, num_groups=few.num_groups
         )
-        z = _embed_draws(METHODS["ridge_rca"], fitted, task.coordinates)
+        z = _embed_draws(fitted, task.coordinates)
         error.append(errors(task, few, z, gallery="grouped").mean())
         gap.append(np.mean([_disagreement(z[k, rows], target[k, rows]) for k, rows in enumerate(few.rows)]))
     return {"ridges": ridges, "ridge error": np.array(error), "gap": np.array(gap)}
@@ -167,14 +167,14 @@ def _fit_draws(
     return jax.vmap(fit)(rows, group_ids)
 
 
-@partial(jax.jit, static_argnames="method")
-def _embed(method: Method, fitted: Any, x: jax.Array) -> jax.Array:
+@jax.jit
+def _embed(fitted: Any, x: jax.Array) -> jax.Array:
     return each_row(transform, fitted, x)
 
 
-@partial(jax.jit, static_argnames="method")
-def _embed_draws(method: Method, fitted: Any, x: jax.Array) -> jax.Array:
-    return jax.lax.map(lambda one: _embed(method, one, x), fitted)
+@jax.jit
+def _embed_draws(fitted: Any, x: jax.Array) -> jax.Array:
+    return jax.lax.map(lambda one: _embed(one, x), fitted)
 
 
 @jax.jit

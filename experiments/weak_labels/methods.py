@@ -13,18 +13,7 @@ import numpy as np
 from experiments.common import fields
 from jaxface.core.fitinfo import FitInfo
 from jaxface.linalg import gram
-from jaxface.subspace import (
-    kernel_map,
-    kernel_np_per,
-    kernel_rca,
-    kernel_transform,
-    lda,
-    linear_map,
-    np_per,
-    pca,
-    rca,
-    transform,
-)
+from jaxface.subspace import kernel_np_per, kernel_rca, lda, leading, np_per, pca, rca
 
 Setting = Mapping[str, jax.Array]
 
@@ -34,7 +23,6 @@ class Method(NamedTuple):
 
     title: str
     fit: Callable[..., tuple[Any, FitInfo]]  # fit(setting, x [n, d], groups [n], *, num_groups)
-    transform: Callable[[Any, jax.Array], jax.Array]
     settings: tuple[str, ...] = ()  # what it has to choose: of bandwidth, width, ridge
     is_linear: bool = True
     uses_names: bool = False  # gets people instead of groups
@@ -63,7 +51,7 @@ def grid(method: Method, scale: float, widest: int, config: Any) -> dict[str, np
 def _eigenfaces(setting: Setting, x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[Any, FitInfo]:
     del groups, num_groups
     fitted, info = pca.fit(x, num_components=min(len(x) - 1, x.shape[1]))
-    return linear_map.leading(fitted, setting["width"]), info
+    return leading(fitted, setting["width"]), info
 
 
 def _fisherfaces(setting: Setting, x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[Any, FitInfo]:
@@ -75,7 +63,7 @@ def _fisherfaces(setting: Setting, x: jax.Array, groups: jax.Array, *, num_group
 
 def _rca(setting: Setting, x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[Any, FitInfo]:
     fitted, info = rca.fit(x, groups, num_groups=num_groups, pca_components=_widest(x, num_groups))
-    return linear_map.leading(fitted, setting["width"]), info
+    return leading(fitted, setting["width"]), info
 
 
 def _ridge_rca(setting: Setting, x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[Any, FitInfo]:
@@ -95,7 +83,7 @@ def _np_per_of_dependent(setting: Setting, x: Any, groups: Any, *, num_groups: i
 def _kernel_rca(setting: Setting, x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[Any, FitInfo]:
     kernel = gram.gaussian(bandwidth=setting["bandwidth"])
     fitted, info = kernel_rca.fit(kernel, x, groups, num_groups=num_groups, pca_components=len(x) - num_groups)
-    return kernel_map.leading(fitted, setting["width"]), info
+    return leading(fitted, setting["width"]), info
 
 
 def _kernel_ridge_rca(setting: Setting, x: jax.Array, groups: jax.Array, *, num_groups: int) -> tuple[Any, FitInfo]:
@@ -128,23 +116,21 @@ def _widest(x: jax.Array, num_groups: int) -> int:
 
 
 METHODS = {
-    "eigenfaces": Method("Eigenfaces (no labels)", _eigenfaces, transform, ("width",)),
-    "fisherfaces": Method("Fisherfaces, ridge (all names)", _fisherfaces, transform, ("ridge",), uses_names=True),
-    "rca": Method("RCA after PCA", _rca, transform, ("width",)),
-    "ridge_rca": Method("RCA with a ridge", _ridge_rca, transform, ("ridge",)),
-    "np_per": Method("NP-PER", _np_per, transform, refit=_np_per_of_dependent),
-    "kernel_rca": Method(
-        "kernel RCA after PCA", _kernel_rca, kernel_transform, ("bandwidth", "width"), is_linear=False
-    ),
-    "kernel_ridge_rca": Method(
-        "kernel RCA with a ridge", _kernel_ridge_rca, kernel_transform, ("bandwidth", "ridge"), is_linear=False
-    ),
+    "eigenfaces": Method("Eigenfaces (no labels)", _eigenfaces, ("width",)),
+    "fisherfaces": Method("Fisherfaces, ridge (all names)", _fisherfaces, ("ridge",), uses_names=True),
+    "rca": Method("RCA after PCA", _rca, ("width",)),
+    "ridge_rca": Method("RCA with a ridge", _ridge_rca, ("ridge",)),
+    "np_per": Method("NP-PER", _np_per, refit=_np_per_of_dependent),
+    "kernel_rca": Method("kernel RCA after PCA", _kernel_rca, ("bandwidth", "width"), is_linear=False),
+    "kernel_ridge_rca": Method("kernel RCA with a ridge", _kernel_ridge_rca, ("bandwidth", "ridge"), is_linear=False),
     "kernel_np_per": Method(
-        "kernel NP-PER", _kernel_np_per, kernel_transform, ("bandwidth",), is_linear=False,
-        refit=_kernel_np_per_of_dependent,
+        "kernel NP-PER", _kernel_np_per, ("bandwidth",), is_linear=False, refit=_kernel_np_per_of_dependent
     ),
     "kernel_np_per_rkhs": Method(
-        "kernel NP-PER, RKHS lengths", _kernel_np_per_rkhs, kernel_transform, ("bandwidth",), is_linear=False,
+        "kernel NP-PER, RKHS lengths",
+        _kernel_np_per_rkhs,
+        ("bandwidth",),
+        is_linear=False,
         refit=_kernel_rkhs_of_dependent,
     ),
-}  # fmt: skip
+}

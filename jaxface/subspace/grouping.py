@@ -1,15 +1,20 @@
-"""Groups without names: what every method of this room asks of them, and the differences they consist of.
+"""Groups without names: the checks that all fits to groups share, and the differences that span their scatters.
 
 Rows of one group show one person; two groups may show the same one. Groups are dense int32 in [0, R), each with at
 least one row: `jaxface.core.labels.dense` and `kept_rows` make them from any ids and drop the rows of no group.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
 
 from jaxface.core import checks
+from jaxface.core.fitinfo import FitInfo
+from jaxface.core.pytree import stack
 
 __all__ = []
 
@@ -30,7 +35,7 @@ def contrasts(x: jax.Array, groups: jax.Array, *, num_groups: int) -> Contrasts:
 
 
 def is_complete(groups: jax.Array, *, num_groups: int) -> jax.Array:
-    """Whether every group has a row and every row a group: what `check` cannot see inside a transformation."""
+    """Whether every group has a row and every row a group; inside a transformation `check` cannot tell."""
     inside = (groups >= 0) & (groups < num_groups)
     return jnp.zeros(num_groups, bool).at[groups].set(True).all() & inside.all()
 
@@ -45,3 +50,17 @@ def check(x: Any, groups: Any, num_groups: int) -> tuple[int, int, Any]:
     )
     checks.every_label("groups", groups, num_groups)
     return sizes["n"], sizes["d"], groups
+
+
+def fit_draws(fit: Callable[[Any, Any], tuple[Any, FitInfo]], x: ArrayLike, groups: ArrayLike) -> tuple[Any, FitInfo]:
+    """`fit(x [n, d], groups [n])` on the host for every draw of x `[..., n, d]` and groups `[..., n]`.
+
+    The results are stacked and have the leading axes of the draws.
+    """
+    x, groups = np.asarray(x), np.asarray(groups)
+    checks.shapes(x=(x, "... n d"), groups=(groups, "... n"))
+    lead = np.broadcast_shapes(x.shape[:-2], groups.shape[:-1])
+    rows = np.broadcast_to(x, lead + x.shape[-2:])
+    ids = np.broadcast_to(groups, lead + groups.shape[-1:])
+    fits = [fit(rows[i], ids[i]) for i in np.ndindex(lead)]
+    return jax.tree.map(lambda leaf: leaf.reshape(lead + leaf.shape[1:]), stack(fits))

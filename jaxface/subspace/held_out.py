@@ -1,6 +1,6 @@
-"""Choosing a setting without names: groups that took no part in a fit should stay together under it.
+"""Choosing a setting without names: groups that were held out of a fit should stay together under it.
 
-The criterion needs no more than the fit does. Two held-out groups of one person count as strangers, so the error has
+The criterion needs groups only, as the fit does. Two held-out groups of one person count as strangers, so the error has
 a floor that is the same for every setting: compare settings, and do not read it as an error of recognition.
 """
 
@@ -18,6 +18,7 @@ from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.labels import dense
 from jaxface.linalg import distances, scaling
+from jaxface.subspace import maps
 
 __all__ = ["errors"]
 
@@ -35,9 +36,9 @@ class Fold(NamedTuple):
 
 
 def group_error(z: jax.Array, groups: jax.Array) -> jax.Array:
-    """Share of rows of z `[n, r]` with mates in their group whose nearest other row is not one of them.
+    """Of the rows of z `[n, r]` that have mates in their group: the share whose nearest other row is no mate.
 
-    A tie between a mate and a stranger is an error. NaN in z is NaN in the share; a unit makes no difference.
+    A tie between a mate and a stranger is an error. NaN in z is NaN in the share, which has no unit.
     """
     checks.floating(z=z)
     z = scaling.shifted(z, -scaling.exponent(z))
@@ -67,18 +68,19 @@ def folds(groups: ArrayLike, *, num_folds: int, rng: np.random.Generator) -> lis
 
 def errors(
     fit: Fit,
-    transform: Transform,
     settings: Any,
     x: ArrayLike,
     groups: ArrayLike,
     *,
     num_folds: int,
     rng: np.random.Generator,
+    transform: Transform = maps.transform,
 ) -> np.ndarray:
     """Mean `group_error` of held-out groups for each setting, float64 `[b]`; inf where a fit or its map failed.
 
     `settings` is a pytree with a leading axis b, such as a Gaussian kernel with b bandwidths: all of them are one
-    vmapped call in each fold. Any `fit(setting, x, groups, num_groups=...)` with its `transform` serves.
+    vmapped call in each fold. Any `fit(setting, x, groups, num_groups=...)` serves. One that returns something other
+    than a map of this room needs a `transform(fitted, x)`.
     """
     checks.samples(x=(x, "n d"), beside={"groups": (groups, "n")})
     x = jnp.asarray(x)
@@ -91,8 +93,8 @@ def errors(
         wrong = group_error(z, jnp.asarray(fold.test_groups))
         return jnp.where((info.status < Status.NON_FINITE) & jnp.isfinite(wrong), wrong, jnp.inf)
 
-    found = [jax.vmap(partial(error, fold))(settings) for fold in parts]
-    return np.mean(np.asarray(found, np.float64), axis=0)
+    of_folds = [jax.vmap(partial(error, fold))(settings) for fold in parts]
+    return np.mean(np.asarray(of_folds, np.float64), axis=0)
 
 
 def _fold(groups: np.ndarray, is_test: np.ndarray) -> Fold:

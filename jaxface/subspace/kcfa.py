@@ -1,8 +1,8 @@
 """Kernel class-dependence feature analysis: a kernel correlation filter for each training class.
 
 A filter answers 1 to the images of its class and 0 to all others: `A = (K + r I)^-1 U` with U `[n, c]` one-hot. An
-image is described by its c responses `A'k(train, x)`, also an image of somebody who was not in training, and two images
-are compared by the cosine of their responses. The kernel sees images of unit energy: a gain does not matter.
+code of an image is its c responses `A'k(train, x)`, also for a person who was not in training, and two images are
+compared by the cosine of their codes. The kernel sees images of unit energy, so a gain does not matter.
 """
 
 from functools import partial
@@ -13,19 +13,20 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo
+from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params
 from jaxface.linalg import distances, gram, psd
 from jaxface.linalg.gram import Kernel
 from jaxface.subspace import kernel_map
-from jaxface.subspace.kernel_map import KernelMap, kernel_transform
+from jaxface.subspace.kernel_map import KernelMap
 
-__all__ = ["describe", "fit", "median_distance", "score_matrix"]
+__all__ = ["encode", "fit", "median_distance", "score_matrix"]
 
 
 @params
-class OnUnitEnergy:
-    """`k(x / |x|, y / |y|)` of another kernel."""
+class UnitEnergyKernel:
+    """Another kernel on images of unit energy: `k(x / |x|, y / |y|)`."""
 
     kernel: Kernel  # a pytree of `linalg.gram`
 
@@ -39,8 +40,8 @@ def fit(
 ) -> tuple[KernelMap, FitInfo]:
     """Filters for x `[n, d]` with labels `[n]`: a map to the c responses.
 
-    The ridge is relative to the mean of `k(x, x)`, which is 1 for a Gaussian; 1e-6 in float64 asks for nearly exact
-    answers. Where it is too small for the precision the status is NOT_PSD.
+    The ridge is relative to the mean of `k(x, x)`, which is 1 for a Gaussian. With 1e-6 in float64 the answers to the
+    training images are nearly exact. Where it is too small for the precision the status is NOT_PSD.
     """
     checks.samples(x=(x, "n d"), beside={"labels": (labels, "n")})
     checks.at_least("num_classes", num_classes, 2, "one class has no other to be told from")
@@ -48,7 +49,11 @@ def fit(
     checks.every_label("labels", labels, num_classes)
     checks.positive("ridge", ridge)
     return _fit(
-        OnUnitEnergy(kernel=gram.as_kernel(kernel)), jnp.asarray(x), jnp.asarray(labels), ridge, num_classes=num_classes
+        UnitEnergyKernel(kernel=gram.as_kernel(kernel)),
+        jnp.asarray(x),
+        jnp.asarray(labels),
+        ridge,
+        num_classes=num_classes,
     )
 
 
@@ -56,9 +61,9 @@ def fit(
 def _fit(
     kernel: Kernel, x: jax.Array, labels: jax.Array, ridge: jax.Array | float, *, num_classes: int
 ) -> tuple[KernelMap, FitInfo]:
-    wanted = jax.nn.one_hot(labels, num_classes, dtype=x.dtype)
+    answers = jax.nn.one_hot(labels, num_classes, dtype=x.dtype)
     k, ridge = kernel(x, x), jnp.asarray(ridge, x.dtype)
-    filters = psd.solve(k, wanted, ridge=ridge)
+    filters = psd.solve(k, answers, ridge=ridge)
     status = fitinfo.diagnose((~fitinfo.all_finite(filters), Status.NOT_PSD))
     fitted = KernelMap(kernel=kernel, train=x, coefficients=filters, offset=jnp.zeros(num_classes, x.dtype))
     jitter = ridge * jnp.trace(k) / len(k)
@@ -74,19 +79,19 @@ def median_distance(x: ArrayLike) -> float:
     return float(np.median(np.sqrt(squared[np.triu_indices(n, 1)])))
 
 
-def describe(filters: KernelMap, x: ArrayLike) -> jax.Array:
-    """The responses `[c]` to one image `[d]`, of unit length: inner products of two are scores.
+def encode(filters: KernelMap, x: ArrayLike) -> jax.Array:
+    """The code `[c]` of one image `[d]`: its responses at unit length, so that inner products of codes are scores.
 
-    Zero where all are, and NaN for an image with NaN.
+    Zero where all responses are zero, and NaN for an image with NaN.
     """
     checks.shapes(train=(filters.train, "n d"), x=(x, "d"))
     checks.floating(x=x)
-    return distances.normalize(kernel_transform(filters, jnp.asarray(x)))
+    return distances.normalize(kernel_map.transform(filters, jnp.asarray(x)))
 
 
 def score(filters: KernelMap, x: ArrayLike, y: ArrayLike) -> jax.Array:
     """The cosine of the responses to two images `[d]`; 0 where one of them has none."""
-    return describe(filters, x) @ describe(filters, y)
+    return encode(filters, x) @ encode(filters, y)
 
 
 def score_matrix(filters: KernelMap, gallery: ArrayLike, probes: ArrayLike) -> jax.Array:
@@ -98,5 +103,4 @@ def score_matrix(filters: KernelMap, gallery: ArrayLike, probes: ArrayLike) -> j
 
 @jax.jit
 def _score_matrix(filters: KernelMap, gallery: jax.Array, probes: jax.Array) -> jax.Array:
-    rows = jax.vmap(describe, in_axes=(None, 0))
-    return rows(filters, gallery) @ rows(filters, probes).T
+    return each_row(encode, filters, gallery) @ each_row(encode, filters, probes).T

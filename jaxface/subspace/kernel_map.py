@@ -16,12 +16,12 @@ from jaxface.core.pytree import params
 from jaxface.linalg.gram import Kernel
 from jaxface.subspace.linear_map import LinearMap
 
-__all__ = ["KernelMap", "kernel_transform", "leading"]
+__all__ = ["KernelMap"]
 
 
 @params
 class KernelMap:
-    """A kernel, the training images, and what to make of their similarities to an image."""
+    """A kernel, the training images, and the coefficients of their similarities to an image."""
 
     kernel: Kernel  # a pytree of `linalg.gram`
     train: jax.Array  # [n, d]
@@ -29,17 +29,17 @@ class KernelMap:
     offset: jax.Array  # [r]
 
 
-def kernel_transform(kernel_map: KernelMap, x: jax.Array) -> jax.Array:
+def transform(kernel_map: KernelMap, x: jax.Array) -> jax.Array:
     """`A' k(train, x) + offset`: `[d]` to `[r]`."""
     checks.floating(x=x)
     checks.shapes(train=(kernel_map.train, "n d"), x=(x, "d"))
-    # The image stands first: a kernel may move both sides by the mean of the second, which is then the same for all.
+    # Argument order matters: distances are centred on the second argument, which must not depend on x.
     similarities = kernel_map.kernel(x[None, :], kernel_map.train)[0]
     return similarities @ kernel_map.coefficients + kernel_map.offset
 
 
 def leading(kernel_map: KernelMap, width: jax.Array | int) -> KernelMap:
-    """The map that keeps the first `width` outputs and zeros the rest, as `linear_map.leading` does."""
+    """The map that keeps the first `width` outputs and zeros the rest."""
     keep = jnp.arange(kernel_map.coefficients.shape[1]) < width
     return dataclasses.replace(
         kernel_map,
@@ -63,14 +63,14 @@ def centered_map(kernel: Kernel, train: jax.Array, k: jax.Array, coefficients: j
 def status_of(kernel: Kernel, x: jax.Array, k: jax.Array, status: Any) -> jax.Array:
     """`status`, or NON_FINITE for a Gram matrix `k = kernel(x, x)` `[n, n]` that has lost its digits.
 
-    Entries below the smallest number of the type become zero, and those near it lose their digits, as those of the
-    inverse do at the other end. Where images lie so far apart that their squared distances are rounded by more than the
-    kernel resolves, an image is not even at distance zero from itself: the diagonal tells.
+    Entries near the smallest number of the type underflow or lose digits, and so does the inverse of very large ones.
+    Images may also lie so far apart that rounding of their squared distances exceeds the bandwidth: the diagonal then
+    differs from the kernel of each image with itself.
     """
     largest, limits = jnp.abs(k).max(), jnp.finfo(k.dtype)
     least = float(limits.tiny) / float(limits.eps)
     has_digits = (largest == 0) | ((largest > least) & (largest < 1 / least))
-    own = jax.vmap(lambda row: kernel(row[None, :], row[None, :])[0, 0])(x)
-    is_off = jnp.abs(jnp.diagonal(k) - own).max() > float(limits.eps) ** 0.5 * largest
+    exact = jax.vmap(lambda row: kernel(row[None, :], row[None, :])[0, 0])(x)
+    is_off = jnp.abs(jnp.diagonal(k) - exact).max() > float(limits.eps) ** 0.5 * largest
     is_lost = is_off | ~has_digits
     return fitinfo.diagnose((is_lost, Status.NON_FINITE), otherwise=fitinfo.or_non_finite(status, (kernel, k)))

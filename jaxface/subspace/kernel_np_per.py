@@ -1,12 +1,12 @@
 """Kernel NP-PER: null-space projections of the images in feature space, (7) to (11).
 
 A direction is `sum_i a_i phi(x_i)`, and the images enter by `y_i = (k(x_1, x_i), ..., k(x_n, x_i))`. The printed (8)
-leaves the scale of a free; it matters, for it decides the metric. Two choices:
+leaves the scale of a free, but the scale decides the metric. There are two choices:
 
 - `A'A = I`, the literal form: linear NP-PER on the vectors y_i. With the linear kernel it is not the linear method;
 - `A'KA = I`: orthonormal in feature space. With the linear kernel it is the linear method.
 
-Both put every group on one point. There always is a null space: the samples of a Gaussian kernel are independent.
+Both put every group on one point. There is always a null space, for the samples of a Gaussian kernel are independent.
 """
 
 from functools import partial
@@ -52,10 +52,10 @@ def _fit(
     kernel: Kernel, x: jax.Array, groups: jax.Array, *, num_groups: int, rkhs_orthonormal: bool
 ) -> tuple[KernelMap, FitInfo]:
     k = kernel(x, x)
-    found = dual(k, groups, num_groups=num_groups, rkhs_orthonormal=rkhs_orthonormal)
-    coefficients = spectral.fix_signs(jnp.where(found.is_reliable, found.coefficients, 0))
-    status = kernel_map.status_of(kernel, x, k, fitinfo.diagnose((~found.is_reliable, Status.RANK_DEFICIENT)))
-    info = fitinfo.closed_form(dtype=k.dtype, status=status, rank=jnp.where(found.is_reliable, num_groups - 1, -1))
+    functions = dual(k, groups, num_groups=num_groups, rkhs_orthonormal=rkhs_orthonormal)
+    coefficients = spectral.fix_signs(jnp.where(functions.is_reliable, functions.coefficients, 0))
+    status = kernel_map.status_of(kernel, x, k, fitinfo.diagnose((~functions.is_reliable, Status.RANK_DEFICIENT)))
+    info = fitinfo.closed_form(dtype=k.dtype, status=status, rank=jnp.where(functions.is_reliable, num_groups - 1, -1))
     return kernel_map.centered_map(kernel, x, k, coefficients), info
 
 
@@ -87,20 +87,34 @@ def fit_dependent(
     rkhs_orthonormal: bool = False,
     rtol: float | None = None,
 ) -> tuple[KernelMap, FitInfo]:
-    """Kernel NP-PER of a Gram matrix of any rank, on the host in float64; m is `info.rank`.
+    """Kernel NP-PER of a Gram matrix of any rank, on the host in float64: x `[..., n, d]`, groups `[..., n]`.
 
-    The Gram matrix itself is computed in the type of x. What is below `rtol` times its largest singular value is
+    m is `info.rank`, at most R - 1, and later columns are zero. Leading axes are draws, fitted one after the other and
+    stacked. The Gram matrix itself is computed in the type of x. Singular values below `rtol` times its largest are
     rounding; the default is `np_per.default_rtol`.
     """
+    settings = {"num_groups": num_groups, "rkhs_orthonormal": rkhs_orthonormal, "rtol": rtol}
+    return grouping.fit_draws(partial(_fit_dependent, gram.as_kernel(kernel), **settings), x, groups)
+
+
+def _fit_dependent(
+    kernel: Kernel,
+    x: np.ndarray,
+    groups: np.ndarray,
+    *,
+    num_groups: int,
+    rkhs_orthonormal: bool,
+    rtol: float | None,
+) -> tuple[KernelMap, FitInfo]:
     n, _, groups = grouping.check(x, groups, num_groups)
-    kernel, x, groups = gram.as_kernel(kernel), jnp.asarray(x), np.asarray(groups)
+    x = jnp.asarray(x)
     k = kernel(x, x)
     checks.finite(**{"the Gram matrix kernel(x, x)": k})
     rtol = np_per.default_rtol(n, k.dtype) if rtol is None else rtol
     find = _orthonormal_in_features if rkhs_orthonormal else np_per.null_directions
-    found = find(np.asarray(k, np.float64), groups, num_groups=num_groups, rtol=rtol)
-    m = found.shape[1]
-    coefficients = spectral.fix_signs(jnp.asarray(np.pad(found, ((0, 0), (0, num_groups - 1 - m))), k.dtype))
+    directions = find(np.asarray(k, np.float64), np.asarray(groups), num_groups=num_groups, rtol=rtol)
+    m = directions.shape[1]
+    coefficients = spectral.fix_signs(jnp.asarray(np.pad(directions, ((0, 0), (0, num_groups - 1 - m))), k.dtype))
     status = kernel_map.status_of(kernel, x, k, Status.OK if m else Status.RANK_DEFICIENT)
     info = fitinfo.closed_form(dtype=k.dtype, status=status, rank=m)
     return kernel_map.centered_map(kernel, x, k, coefficients), info
@@ -112,7 +126,7 @@ def _beyond_first(a: jax.Array) -> jax.Array:
 
 
 def _orthonormal_in_features(k: np.ndarray, groups: np.ndarray, *, num_groups: int, rtol: float) -> np.ndarray:
-    """`A = V l^-1/2 W` for W of linear NP-PER on the coordinates `V l^1/2` of the samples, with `K = V l V'`."""
+    """`A = V l^-1/2 W`, with W of linear NP-PER on the coordinates `V l^1/2` of the samples, where `K = V l V'`."""
     values, vectors = np.linalg.eigh(k)
     kept = values > rtol * values.max()
     root, vectors = np.sqrt(values[kept]), vectors[:, kept]

@@ -23,7 +23,7 @@ from jaxface.linalg.gram import Kernel
 from jaxface.subspace import grouping, kernel_map, rca
 from jaxface.subspace.kernel_map import KernelMap
 
-__all__ = ["fit", "fit_metric", "fit_ridge"]
+__all__ = ["fit", "fit_metric", "fit_ridge", "squared_distance", "squared_distance_matrix"]
 
 
 @params
@@ -45,7 +45,7 @@ def fit(
     pca_components: int | None = None,
     ridge: jax.Array | float = 0.0,
 ) -> tuple[KernelMap, FitInfo]:
-    """`rca.fit` on the rows of `kernel(x, x)`, x `[n, d]` with groups `[n]`; settings and report are those of there."""
+    """`rca.fit` on the rows of `kernel(x, x)`, x `[n, d]` with groups `[n]`; settings and report as there."""
     n, _, groups = grouping.check(x, groups, num_groups)
     width = rca.checked_width(n, n, num_groups, pca_components, ridge)
     return _fit(gram.as_kernel(kernel), x, groups, ridge, num_groups=num_groups, pca_components=width)
@@ -63,9 +63,9 @@ def _fit(
 ) -> tuple[KernelMap, FitInfo]:
     kernel, x = jax.lax.stop_gradient((kernel, x))
     k = kernel(x, x)
-    found, info = rca.fit(k, groups, num_groups=num_groups, pca_components=pca_components, ridge=ridge)
+    linear_map, info = rca.fit(k, groups, num_groups=num_groups, pca_components=pca_components, ridge=ridge)
     info = info._replace(status=kernel_map.status_of(kernel, x, k, info.status))
-    return kernel_map.from_linear(kernel, x, found), info
+    return kernel_map.from_linear(kernel, x, linear_map), info
 
 
 def fit_ridge(
@@ -73,8 +73,9 @@ def fit_ridge(
 ) -> tuple[KernelMap, FitInfo]:
     """Coordinates `[n]` whose distances are those of `fit_metric` on the span of the training images x `[n, d]`.
 
-    `e = ridge tr(HKH) / n^2`, relative to the mean of the n eigenvalues. What an image has outside the span is left
-    out: to all training images it is the same, so their order as neighbours is that of `fit_metric`. With
+    `e = ridge tr(HKH) / n^2`, relative to the mean of the n eigenvalues. The component of an image outside the span
+    adds the same constant to its distances to all training images and is dropped: their order as neighbours is that of
+    `fit_metric`. With
     `K = LL'`, `A' = G^-1 L^-1` for `GG' = L'HL / n + e I`. A Gram matrix singular to rounding gives zeros and
     RANK_DEFICIENT, a ridge below the rounding n eps of GG' zeros and NOT_PSD: in float32 take 1e-4 and more.
     Differentiable in the kernel and x.
@@ -133,23 +134,27 @@ def _fit_metric(
     return KernelMetric(kernel=kernel, train=jnp.asarray(x), root=root, epsilon=epsilon), info
 
 
-def squared_distance(metric: KernelMetric, x: jax.Array, y: jax.Array) -> jax.Array:
+def squared_distance(metric: KernelMetric, x: ArrayLike, y: ArrayLike) -> jax.Array:
     """`(phi_x - phi_y)' C^-1 (phi_x - phi_y)` of two images `[d]`."""
     checks.shapes(x=(x, "d"), y=(y, "d"), train=(metric.train, "n d"))
     checks.floating(x=x, y=y)
+    x, y = jnp.asarray(x), jnp.asarray(y)
     return _squared_distance_matrix(metric, x[None, :], y[None, :])[0, 0]
 
 
-def squared_distance_matrix(metric: KernelMetric, x: jax.Array, y: jax.Array) -> jax.Array:
-    """Squared distances `[g, q]` of x `[g, d]` to y `[q, d]`: `(|phi_x - phi_y|^2 - |F'(k_x - k_y)|^2) / e`."""
-    checks.shapes(x=(x, "g d"), y=(y, "q d"), train=(metric.train, "n d"))
-    checks.floating(x=x, y=y)
-    return _squared_distance_matrix(metric, jnp.asarray(x), jnp.asarray(y))
+def squared_distance_matrix(metric: KernelMetric, gallery: ArrayLike, probes: ArrayLike) -> jax.Array:
+    """Squared distances `[g, q]` of gallery `[g, d]` and probes `[q, d]`.
+
+    `((phi_x - phi_y)'(phi_x - phi_y) - |F'(k_x - k_y)|^2) / e`.
+    """
+    checks.shapes(gallery=(gallery, "g d"), probes=(probes, "q d"), train=(metric.train, "n d"))
+    checks.floating(gallery=gallery, probes=probes)
+    return _squared_distance_matrix(metric, jnp.asarray(gallery), jnp.asarray(probes))
 
 
 @jax.jit
 def _squared_distance_matrix(metric: KernelMetric, x: jax.Array, y: jax.Array) -> jax.Array:
-    own_x, own_y = (jax.vmap(lambda row: metric.kernel(row[None, :], row[None, :])[0, 0])(rows) for rows in (x, y))
-    plain = own_x[:, None] + own_y[None, :] - 2 * metric.kernel(x, y)
+    self_x, self_y = (jax.vmap(lambda row: metric.kernel(row[None, :], row[None, :])[0, 0])(rows) for rows in (x, y))
+    plain = self_x[:, None] + self_y[None, :] - 2 * metric.kernel(x, y)
     z_x, z_y = (metric.kernel(rows, metric.train) @ metric.root for rows in (x, y))
     return jnp.maximum(plain - distances.squared_distance_matrix(z_x, z_y), 0) / metric.epsilon

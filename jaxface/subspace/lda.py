@@ -4,10 +4,11 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from jaxface.core import checks
 from jaxface.core.fitinfo import FitInfo
-from jaxface.linalg import nullspace, scaling, scatter, spectral
+from jaxface.linalg import discriminant, nullspace, scaling, scatter
 from jaxface.subspace import pca, rca
 from jaxface.subspace.linear_map import LinearMap
 
@@ -15,8 +16,8 @@ __all__ = ["fit"]
 
 
 def fit(
-    x: jax.Array,
-    labels: jax.Array,
+    x: ArrayLike,
+    labels: ArrayLike,
     *,
     num_classes: int,
     num_components: int,
@@ -28,7 +29,7 @@ def fit(
     The PCA keeps `pca_components` axes (default min(n - c, d), where S_w just has full rank); r is at most c - 1. The
     basis whitens the within-class covariance C, `W'C W = I` with `C = S_w / (n - c)`. `ridge` adds `ridge (tr C / p) I`
     to C in the p PCA axes. Without a ridge a singular S_w gives RANK_DEFICIENT. Where class means coincide the last
-    columns are zero. The result has stopped gradients. It works in any unit that the type can hold.
+    columns are zero. The result has stopped gradients. x may be in any unit that the type can hold.
     """
     sizes = checks.samples(x=(x, "n d"), beside={"labels": (labels, "n")})
     n, d = sizes["n"], sizes["d"]
@@ -42,7 +43,14 @@ def fit(
     width = min(n - num_classes, d) if pca_components is None else pca_components
     checks.at_least("pca_components", width, num_components)
     checks.at_most("pca_components", width, min(n - 1, d), f"{n} centred samples of {d} dimensions")
-    return _fit(x, labels, ridge, num_classes=num_classes, num_components=num_components, pca_components=width)
+    return _fit(
+        jnp.asarray(x),
+        jnp.asarray(labels),
+        ridge,
+        num_classes=num_classes,
+        num_components=num_components,
+        pca_components=width,
+    )
 
 
 @partial(jax.jit, static_argnames=("num_classes", "num_components", "pca_components"))
@@ -61,11 +69,10 @@ def _fit(
     y = (x - principal.mean[None, :]) @ principal.axes
     within = scatter.within_factor(y, labels, num_classes=num_classes)
     between = scatter.between_factor(y, labels, num_classes=num_classes)
-    found = rca.whitening(within, y, x.shape[0] - num_classes, ridge)
-    svd = spectral.thin_svd(between @ found.basis)
+    whitener = discriminant.whitening(within, y, x.shape[0] - num_classes, ridge)
     # Class means that coincide span fewer directions.
-    is_real = svd.values > nullspace.default_rtol(y) * svd.values.max()
-    directions = jnp.where(is_real[:, None], svd.right, 0)[:num_components].T
-    basis = principal.axes @ (found.basis @ directions)
-    status = rca.diagnosis(basis, found.rank, pca_components, ridge)
-    return rca.in_unit(LinearMap(mean=principal.mean, basis=basis), found, status, power, x)
+    rtol = nullspace.default_rtol(y)
+    directions = discriminant.leading_directions(between, whitener.basis, width=num_components, rtol=rtol)
+    basis = principal.axes @ directions
+    status = rca.diagnosis(basis, whitener.rank, pca_components, ridge)
+    return rca.in_unit(LinearMap(mean=principal.mean, basis=basis), whitener, status, power, x)

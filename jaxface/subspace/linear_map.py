@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxface.core import checks
 from jaxface.core.pytree import params
 
-__all__ = ["LinearMap", "compose", "leading", "reconstruct", "transform"]
+__all__ = ["LinearMap", "compose", "reconstruct"]
 
 
 @params
@@ -36,10 +36,7 @@ def reconstruct(linear_map: LinearMap, z: jax.Array) -> jax.Array:
 
 
 def leading(linear_map: LinearMap, width: jax.Array | int) -> LinearMap:
-    """The map that keeps the first `width` columns and zeros the rest.
-
-    The shape stays, so one program serves every width, and `vmap` tries many.
-    """
+    """The map that keeps the first `width` columns and zeros the rest."""
     keep = jnp.arange(linear_map.basis.shape[1]) < width
     return LinearMap(mean=linear_map.mean, basis=jnp.where(keep[None, :], linear_map.basis, 0))
 

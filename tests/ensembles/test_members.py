@@ -9,8 +9,7 @@ from jaxface.ensembles.members import map_members
 from jaxface.joint_bayes import collect, fit, init, llr_matrix
 from jaxface.joint_bayes.scores import diagonalize
 from jaxface.linalg import nullspace, scatter
-from jaxface.subspace import np_per, pca
-from jaxface.subspace.linear_map import LinearMap, transform
+from jaxface.subspace import LinearMap, np_per, pca, transform
 from tests.ensembles import draws
 from tests.tolerances import assert_close, largest_angle
 

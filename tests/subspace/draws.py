@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from jaxface.subspace import kernel_transform, transform
+from jaxface.subspace import transform
 
 SIZES = (3, 1, 4, 2, 2)  # twelve rows in five groups, one of them a single row
 
@@ -24,8 +24,7 @@ def with_condition(rng, n, d, condition):
 
 def mapped(fitted, x):
     """All rows through a linear or a kernel map, in NumPy."""
-    one = kernel_transform if hasattr(fitted, "kernel") else transform
-    return np.asarray(jax.vmap(one, in_axes=(None, 0))(fitted, x))
+    return np.asarray(jax.vmap(transform, in_axes=(None, 0))(fitted, x))
 
 
 def squared(x, y=None):

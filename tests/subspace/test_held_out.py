@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxface.linalg import gram
-from jaxface.subspace import held_out, kernel_np_per, kernel_transform, rca, transform
+from jaxface.subspace import held_out, kernel_np_per, rca
 from tests.reference import subspace_reference as reference
 from tests.subspace import draws
 from tests.tolerances import assert_close
@@ -57,7 +57,6 @@ def test_all_bandwidths_in_one_call_equal_the_loop(rng):
     bandwidths = [4.0, 8.0, 1e12]
     found = held_out.errors(
         kernel_np_per.fit,
-        kernel_transform,
         gram.gaussian(bandwidth=jnp.array(bandwidths)),
         x,
         groups,
@@ -83,7 +82,7 @@ def test_prefers_what_suppresses_the_variation_within_groups(rng):
     def fit(ridge, x, groups, *, num_groups):
         return rca.fit(x, groups, num_groups=num_groups, ridge=ridge)
 
-    choose = partial(held_out.errors, fit, transform, x=x, groups=groups, num_folds=4, rng=rng)
+    choose = partial(held_out.errors, fit, x=x, groups=groups, num_folds=4, rng=rng)
     small, large = choose(jnp.array([1e-4, 1e4]))
     assert small < 0.1
     assert large > 0.5

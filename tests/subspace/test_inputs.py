@@ -9,7 +9,7 @@ import pytest
 
 from jaxface.core.fitinfo import Status
 from jaxface.linalg import gram
-from jaxface.subspace import held_out, kcfa, kernel_np_per, kernel_rca, kernel_transform, lda, np_per, rca, transform
+from jaxface.subspace import held_out, kcfa, kernel_np_per, kernel_rca, lda, np_per, rca, transform
 from jaxface.subspace.linear_map import reconstruct
 from tests.subspace import draws
 
@@ -111,15 +111,15 @@ def test_nan_in_an_image_is_nan_in_its_own_results(x):
     ):
         np.testing.assert_array_equal(np.isnan(scores), lost)
     np.testing.assert_array_equal(
-        np.isnan(np_per.project(x, GROUPS, probes, **SIX)), np.broadcast_to(lost[0][:, None], (5, 40))
+        np.isnan(np_per.project_onto(x, GROUPS, probes, **SIX)), np.broadcast_to(lost[0][:, None], (5, 40))
     )
 
 
 def test_nothing_is_projected_with_training_images_that_hold_nan(x):
     broken = x.at[0, 0].set(jnp.nan)
     with pytest.raises(ValueError, match="x must be finite"):
-        np_per.project(broken, GROUPS, x[:2], **SIX)
-    assert np.isnan(jax.jit(lambda x: np_per.project(x, GROUPS, x[:2], **SIX))(broken)).all()
+        np_per.project_onto(broken, GROUPS, x[:2], **SIX)
+    assert np.isnan(jax.jit(lambda x: np_per.project_onto(x, GROUPS, x[:2], **SIX))(broken)).all()
 
 
 def test_held_out_errors_refuse_nan_and_count_a_broken_map_as_failed(x, rng):
@@ -131,10 +131,9 @@ def test_held_out_errors_refuse_nan_and_count_a_broken_map_as_failed(x, rng):
 
     images = rng.normal(size=(10, 5))
     with pytest.raises(ValueError, match="x must be finite"):
-        held_out.errors(fit, transform, settings, np.where(images > 1, np.nan, images), groups, num_folds=2, rng=rng)
-    found = held_out.errors(
-        fit, lambda fitted, row: row * jnp.nan, settings, images, groups, num_folds=2, rng=rng
-    )  # fmt: skip
+        held_out.errors(fit, settings, np.where(images > 1, np.nan, images), groups, num_folds=2, rng=rng)
+    broken = {"transform": lambda fitted, row: row * jnp.nan}
+    found = held_out.errors(fit, settings, images, groups, num_folds=2, rng=rng, **broken)
     assert np.isposinf(found).all()
 
 
@@ -155,9 +154,9 @@ def test_what_would_wrap_or_round_is_refused_at_every_door(dtype, x):
     calls += [
         lambda: transform(fitted, narrow[0]),
         lambda: reconstruct(fitted, narrow[0]),
-        lambda: kernel_transform(mapped, narrow[0]),
+        lambda: transform(mapped, narrow[0]),
         lambda: kernel_rca.squared_distance_matrix(metric, narrow, narrow),
-        lambda: np_per.project(x, GROUPS, narrow, **SIX),
+        lambda: np_per.project_onto(x, GROUPS, narrow, **SIX),
         lambda: held_out.group_error(jnp.asarray(narrow), GROUPS),
         lambda: kcfa.median_distance(narrow),
     ]

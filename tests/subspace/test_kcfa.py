@@ -5,7 +5,7 @@ import pytest
 
 from jaxface.core.fitinfo import Status
 from jaxface.linalg import gram
-from jaxface.subspace import kcfa, kernel_transform
+from jaxface.subspace import kcfa, transform
 from tests.tolerances import assert_close
 
 LABELS = np.repeat(np.arange(4), 5)
@@ -39,7 +39,7 @@ def test_equals_its_definition(ridge, rng):
     filters, info = fitted(x, ridge)
     expected = [responses_by_definition(x, probe, ridge) for probe in probes]
     for probe, wanted in zip(probes, expected, strict=True):
-        assert_close(kernel_transform(filters, jnp.asarray(probe)), wanted, factor=100)
+        assert_close(transform(filters, jnp.asarray(probe)), wanted, factor=100)
     assert_close(kcfa.score(filters, *probes), unit(expected[0]) @ unit(expected[1]), factor=100)
     assert int(info.status) == Status.OK
 
@@ -47,14 +47,14 @@ def test_equals_its_definition(ridge, rng):
 def test_a_filter_answers_its_own_class_only(rng):
     x = people(rng)
     filters, _ = fitted(x, 1e-9)
-    found = jax.vmap(kernel_transform, in_axes=(None, 0))(filters, jnp.asarray(x))
+    found = jax.vmap(transform, in_axes=(None, 0))(filters, jnp.asarray(x))
     np.testing.assert_allclose(found, np.eye(4)[LABELS], atol=1e-5)
 
 
 def test_a_gain_does_not_matter(rng):
     x, probe = people(rng), rng.normal(size=12)
     plain, dimmed = fitted(x)[0], fitted(x * rng.uniform(0.1, 10, size=(20, 1)))[0]
-    assert_close(kcfa.describe(dimmed, 7 * probe), kcfa.describe(plain, probe), factor=1e6)
+    assert_close(kcfa.encode(dimmed, 7 * probe), kcfa.encode(plain, probe), factor=1e6)
 
 
 def test_the_matrix_is_the_scores(rng):
@@ -104,7 +104,7 @@ def test_bad_input(rng):
         kcfa.fit(KERNEL, people(rng), LABELS, num_classes=5, ridge=1e-6)
     filters, _ = fitted(people(rng))
     with pytest.raises(ValueError, match=r"x must have shape \[d\] with d = 12; got shape \(3,\)"):
-        kcfa.describe(filters, np.ones(3))
+        kcfa.encode(filters, np.ones(3))
     with pytest.raises(ValueError, match=r"labels must be in \[0, 4\); got values from 1 to 4"):
         kcfa.fit(KERNEL, x, LABELS + 1, num_classes=4, ridge=1e-3)
     with pytest.raises(ValueError, match="ridge must lie in"):

@@ -113,6 +113,19 @@ def test_duplicates(same_group, rank, rkhs_orthonormal, rng):
     assert spread.max() < 1e-7
 
 
+def test_draws_in_one_call_equal_the_loop(rng):
+    x, kernel = rng.normal(size=(12, 40)).astype(np.float32), gram.gaussian(bandwidth=8.0)
+    groups = np.stack([rng.permutation(np.repeat(np.arange(4, dtype=np.int32), 3)) for _ in range(3)])
+    maps, infos = kernel_np_per.fit_dependent(kernel, x, groups, num_groups=4)
+    assert infos.rank.tolist() == [3] * 3
+    z = jax.vmap(draws.transform, in_axes=(0, None))(maps, x[0])
+    assert z.dtype == jnp.float32
+    for draw in range(3):
+        alone, info = kernel_np_per.fit_dependent(kernel, x, groups[draw], num_groups=4)
+        assert_close((member(maps, draw), member(infos, draw)), (alone, info))
+        assert_close(z[draw], draws.transform(alone, x[0]), factor=10)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("bandwidth", [30.0, 300.0])
 def test_duplicates_at_wide_bandwidths(bandwidth, dtype, rng):

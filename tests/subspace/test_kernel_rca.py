@@ -7,7 +7,7 @@ import pytest
 
 from jaxface.core.fitinfo import Status
 from jaxface.linalg import gram
-from jaxface.subspace import kernel_np_per, kernel_rca, kernel_transform, rca
+from jaxface.subspace import kernel_np_per, kernel_rca, rca, transform
 from tests.reference import subspace_reference as reference
 from tests.subspace import draws
 from tests.tolerances import assert_close
@@ -106,7 +106,7 @@ def test_a_loss_through_the_coordinates_has_the_right_derivative(rng):
     def loss(t):
         kernel = gram.Gaussian(bandwidth=4.0 + t)
         found, _ = kernel_rca.fit_ridge(kernel, x + t * direction, groups, num_groups=5, ridge=0.1 + t)
-        return (kernel_transform(found, probe) ** 2).sum()
+        return (transform(found, probe) ** 2).sum()
 
     numerical = (loss(1e-5) - loss(-1e-5)) / 2e-5
     assert abs(jax.grad(loss)(0.0) - numerical) < 1e-6 * abs(numerical)
@@ -117,7 +117,7 @@ def test_gradient_of_the_pca_form_is_zero_not_wrong(rng):
 
     def outputs(a):
         found, _ = kernel_rca.fit(gram.gaussian(bandwidth=6.0), a, groups, num_groups=5, pca_components=4)
-        return kernel_transform(found, jnp.ones(40)).sum()
+        return transform(found, jnp.ones(40)).sum()
 
     assert_close(jax.grad(outputs)(x), np.zeros_like(x))
 

@@ -149,10 +149,10 @@ def test_ids_out_of_range_are_seen_inside_a_transformation(wrong, rng):
 
 def test_project_keeps_the_directions_it_is_told_to(rng):
     x, groups = draws.with_condition(rng, 60, 200, 3e4).astype(np.float32), rng.permutation(60).astype(np.int32) % 20
-    exact = np.asarray(np_per.project(x.astype(np.float64), groups, x.astype(np.float64), num_groups=20))
+    exact = np.asarray(np_per.project_onto(x.astype(np.float64), groups, x.astype(np.float64), num_groups=20))
 
     def lost(**settings):
-        found = np_per.project(x, groups, x, num_groups=20, **settings)
+        found = np_per.project_onto(x, groups, x, num_groups=20, **settings)
         return np.linalg.norm(found - exact) / np.linalg.norm(exact)
 
     assert lost(rtol=1e-6) < 0.01
@@ -264,7 +264,7 @@ def test_fewer_dimensions_than_differences(d, rng):
         assert int(info.status) == Status.OK
         assert found.basis.shape == (d, 4)
         assert largest_angle(found.basis, expected) < 1e-8
-    projected = np_per.project(x, groups, x, num_groups=5)
+    projected = np_per.project_onto(x, groups, x, num_groups=5)
     assert_close(projected, (x - x.mean(axis=0)) @ expected @ expected.T, factor=10)
 
 
@@ -397,7 +397,7 @@ def test_projections_are_those_of_the_basis(rng):
     probes = rng.normal(size=(2, 3, 40))
     found, _ = np_per.fit(x, groups, num_groups=5)
     basis = np.asarray(found.basis)
-    projected = np_per.project(x, groups, probes, num_groups=5)
+    projected = np_per.project_onto(x, groups, probes, num_groups=5)
     assert_close(projected, (probes - x.mean(axis=0)) @ basis @ basis.T, factor=10)
 
 
@@ -421,7 +421,7 @@ def test_a_loss_through_the_projector_has_the_right_derivative(orthonormal, rng)
         return (jnp.asarray(y) - found.mean[None, :]) @ found.basis
 
     def through_projector(a, y):
-        return np_per.project(a, groups, y, num_groups=3)
+        return np_per.project_onto(a, groups, y, num_groups=3)
 
     def through_dual(a, y):
         found, _ = np_per.fit_dual(a, groups, num_groups=3)
@@ -442,7 +442,7 @@ def test_a_loss_through_the_projector_has_the_right_derivative(orthonormal, rng)
 X, GROUPS = np.arange(240.0).reshape(6, 40) ** 1.5, np.array([0, 0, 1, 1, 2, 2], np.int32)
 
 
-@pytest.mark.parametrize("fit", [*ROUTES, lambda x, groups, **settings: np_per.project(x, groups, x, **settings)])
+@pytest.mark.parametrize("fit", [*ROUTES, lambda x, groups, **settings: np_per.project_onto(x, groups, x, **settings)])
 @pytest.mark.parametrize(
     ("x", "groups", "num_groups", "message"),
     [

@@ -106,14 +106,6 @@ def test_gradient_is_zero_not_wrong(rng):
     assert_close(gradient, np.zeros_like(x))
 
 
-def test_effective_rank_counts_eigenvalues_of_the_scatter(rng):
-    groups = np.repeat(np.arange(4, dtype=np.int32), 2)
-    x = rng.normal(size=(8, 10))
-    x[1::2] = x[::2] + np.diag([1.0, 0.5, 0.1, 0.01]) @ np.eye(4, 10)
-    for threshold, expected in [(0.5, 1), (0.2, 2), (0.005, 3), (0.0, 4)]:
-        assert rca.effective_rank(x, groups, num_groups=4, threshold=threshold) == expected
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -133,12 +125,6 @@ def test_messages(settings, message, rng):
 def test_every_group_of_one_image(rng):
     with pytest.raises(ValueError, match="groups of one image alone teach nothing"):
         rca.fit(rng.normal(size=(5, 40)), np.arange(5), num_groups=5, ridge=0.1)
-
-
-def test_a_threshold_of_one(rng):
-    x, groups = draws.grouped(rng)
-    with pytest.raises(ValueError, match=r"threshold must lie in \[0, 1\); got 1.0"):
-        rca.effective_rank(x, groups, num_groups=5, threshold=1.0)
 
 
 def test_the_first_columns_are_rca_after_a_smaller_pca(rng):
