@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo, loops, machine, prng, search
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import member, params
 from jaxface.linalg import distances, scaling, scatter
 
-__all__ = ["Init", "KMeans", "assign", "fit", "fit_restarts", "init_plus_plus", "init_random", "predict", "update"]
+__all__ = ["Init", "KMeans", "assign", "fit", "fit_restarts", "init_plus_plus", "init_random", "update"]
 
 
 @params
@@ -29,65 +30,58 @@ class Assignment(NamedTuple):
     squared: jax.Array  # [n], squared distance to it
 
 
-class _Ended(NamedTuple):
-    """What an iteration came to."""
+class _Run(NamedTuple):
+    """Result of one run of Lloyd's iteration."""
 
     clusters: KMeans
     info: FitInfo
-    inertia: jax.Array  # [], of these clusters in the unit of the iteration; the trace ends one step before
+    inertia: jax.Array  # [], of these clusters in the unit of the run; the trace ends one step before
 
 
 Init = Callable[..., KMeans]
 
 
-def init_plus_plus(key: jax.Array, x: jax.Array, *, num_clusters: int) -> KMeans:
-    """k-means++: each further centre is a sample drawn with probability proportional to its squared distance."""
+def init_plus_plus(key: jax.Array, x: ArrayLike, *, num_clusters: int) -> KMeans:
+    """k-means++: each further centre is a sample, drawn with probability proportional to its squared distance."""
     x = _checked(x, num_clusters)
     n, power = x.shape[0], scaling.exponent(x)
     x = scaling.shifted(x, -power)
     first, rest = jax.random.split(key)
 
     def draw(squared: jax.Array, step_key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        # Where every sample lies on a centre already (duplicates), the draw is uniform.
-        weights = jnp.where(squared.sum() > 0, squared, jnp.ones_like(squared))
-        center = x[jax.random.categorical(step_key, jnp.log(weights))]
+        # If every sample lies on a centre (duplicates), the draw is uniform.
+        probability = jnp.where(squared.sum() > 0, squared, jnp.ones_like(squared))
+        center = x[jax.random.categorical(step_key, jnp.log(probability))]
         return jnp.minimum(squared, ((x - center[None, :]) ** 2).sum(axis=1)), center
 
     start = x[jax.random.randint(first, (), 0, n)]
     squared = ((x - start[None, :]) ** 2).sum(axis=1)
     _, others = jax.lax.scan(draw, squared, jax.random.split(rest, num_clusters)[1:])
     centers = scaling.shifted(jnp.concatenate([start[None, :], others]), power)
-    return KMeans(centers=jnp.where(jnp.isfinite(x).all(), centers, jnp.nan))  # a distance that is NaN draws nothing
+    return KMeans(centers=jnp.where(jnp.isfinite(x).all(), centers, jnp.nan))  # NaN distances define no draw
 
 
-def init_random(key: jax.Array, x: jax.Array, *, num_clusters: int) -> KMeans:
+def init_random(key: jax.Array, x: ArrayLike, *, num_clusters: int) -> KMeans:
     """`num_clusters` different samples, all equally likely."""
     x = _checked(x, num_clusters)
     return KMeans(centers=x[jax.random.choice(key, x.shape[0], (num_clusters,), replace=False)])
 
 
-def assign(clusters: KMeans, x: jax.Array) -> Assignment:
+def assign(clusters: KMeans, x: ArrayLike) -> Assignment:
     """Nearest centre of each row of x `[n, d]`; ties go to the lowest index.
 
-    Rows with NaN are refused; inside a transformation, where values cannot be looked at, their label is -1.
+    Rows with NaN are refused; inside a transformation, where values are unknown, their label is -1.
     """
     checks.shapes(centers=(clusters.centers, "k d"), x=(x, "n d"))
     checks.floating(x=x)
     checks.finite(centers=clusters.centers, x=x)
     x, centers = jnp.asarray(x), jnp.asarray(clusters.centers)
     power = scaling.exponent(x, centers)
-    found = _assign(scaling.shifted(centers, -power), scaling.shifted(x, -power))
-    return found._replace(squared=scaling.shifted(found.squared, 2 * power))
+    nearest = _assign(scaling.shifted(centers, -power), scaling.shifted(x, -power))
+    return nearest._replace(squared=scaling.shifted(nearest.squared, 2 * power))
 
 
-def predict(clusters: KMeans, x: jax.Array) -> jax.Array:
-    """Index of the centre nearest to one vector `[d]`; NaN as in `assign`."""
-    checks.shapes(x=(x, "d"))
-    checks.floating(x=x)
-    return assign(clusters, jnp.asarray(x)[None, :]).labels[0]
-
-
-def update(clusters: KMeans, x: jax.Array) -> tuple[KMeans, jax.Array, jax.Array]:
+def update(clusters: KMeans, x: ArrayLike) -> tuple[KMeans, jax.Array, jax.Array]:
     """One Lloyd step: `(new centres, inertia of the old ones, number of re-seeded clusters)`.
 
     The r-th empty cluster moves to the sample that is r-th farthest from its centre.
@@ -111,7 +105,7 @@ def _update(centers: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array, jax
     k = centers.shape[0]
     labels, squared = _assign(centers, x)
     count = jax.ops.segment_sum(jnp.ones_like(squared), labels, k)
-    # How far the mean lies from the old centre: far from the origin the sums themselves would lose their digits.
+    # Sum differences from the old centre: far from the origin, sums of the samples would lose their digits.
     move = jax.ops.segment_sum(x - centers[labels], labels, k) / jnp.maximum(count, 1)[:, None]
     mean = centers + move
     empty = count == 0
@@ -120,11 +114,11 @@ def _update(centers: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array, jax
     return jnp.where(empty[:, None], x[farthest[turn]], mean), squared.sum(), empty.sum().astype(jnp.int32)
 
 
-def fit(x: jax.Array, init: KMeans, *, num_iters: int, tol: float = 0.0) -> tuple[KMeans, FitInfo]:
+def fit(x: ArrayLike, init: KMeans, *, num_iters: int, tol: float = 0.0) -> tuple[KMeans, FitInfo]:
     """Lloyd's iteration on x `[n, d]` from `init`; the objective trace is the inertia of each assignment.
 
-    A cluster without samples moves to one far from its centre and counts as replaced; where the result leaves one
-    without samples, as with fewer different samples than clusters, the status is EMPTY_COMPONENT.
+    An empty cluster moves to a sample that is far from its centre and counts as replaced. If a cluster of the result is
+    empty, as with fewer different samples than clusters, the status is EMPTY_COMPONENT.
     """
     checks.shapes(x=(x, "n d"), centers=(init.centers, "k d"))
     x = _checked(x, init.centers.shape[0])
@@ -133,7 +127,7 @@ def fit(x: jax.Array, init: KMeans, *, num_iters: int, tol: float = 0.0) -> tupl
 
 def fit_restarts(
     key: jax.Array,
-    x: jax.Array,
+    x: ArrayLike,
     *,
     num_clusters: int,
     num_restarts: int,
@@ -141,21 +135,21 @@ def fit_restarts(
     tol: float = 0.0,
     init: Init = init_plus_plus,
 ) -> tuple[KMeans, FitInfo]:
-    """The restart of lowest final inertia out of `num_restarts`, the first among equals, in one vmapped call."""
+    """The run of lowest final inertia out of `num_restarts`, the first among equals, in one vmapped call."""
     x = _checked(x, num_clusters)
     checks.at_least("num_restarts", num_restarts, 1)
     keys = prng.member_keys(key, num_restarts)
     return _fit_restarts(keys, x, init=init, num_clusters=num_clusters, num_iters=num_iters, tol=tol)
 
 
-def _checked(x: jax.Array, num_clusters: int) -> jax.Array:
+def _checked(x: ArrayLike, num_clusters: int) -> jax.Array:
     n = checks.samples(x=(x, "n d"))["n"]
     checks.at_least("num_clusters", num_clusters, 1)
     checks.at_most("num_clusters", num_clusters, n, "the number of samples")
     return jnp.asarray(x)
 
 
-def _iterate(x: jax.Array, init: KMeans, num_iters: int, tol: float) -> _Ended:
+def _iterate(x: jax.Array, init: KMeans, num_iters: int, tol: float) -> _Run:
     """The iteration on numbers of ordinary size."""
 
     def step(state: tuple[jax.Array, jax.Array]) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
@@ -174,15 +168,15 @@ def _iterate(x: jax.Array, init: KMeans, num_iters: int, tol: float) -> _Ended:
         objective=trace.objective,
         num_replaced=replaced,
     )
-    return _Ended(KMeans(centers=centers), info, squared.sum())
+    return _Run(KMeans(centers=centers), info, squared.sum())
 
 
-def _in_unit_of_data(ended: _Ended, power: jax.Array) -> tuple[KMeans, FitInfo]:
-    """Clusters and report from the unit `2^power`; an inertia that has no number there is NON_FINITE."""
-    objective = scaling.shifted(ended.info.objective, 2 * power)
-    status = fitinfo.diagnose((jnp.isinf(objective).any(), Status.NON_FINITE), otherwise=ended.info.status)
-    centers = scaling.shifted(ended.clusters.centers, power)
-    return KMeans(centers=centers), ended.info._replace(status=status, objective=objective)
+def _in_unit_of_data(run: _Run, power: jax.Array) -> tuple[KMeans, FitInfo]:
+    """Clusters and report in the unit of the data instead of `2^power`; an inertia out of range is NON_FINITE."""
+    objective = scaling.shifted(run.info.objective, 2 * power)
+    status = fitinfo.diagnose((jnp.isinf(objective).any(), Status.NON_FINITE), otherwise=run.info.status)
+    centers = scaling.shifted(run.clusters.centers, power)
+    return KMeans(centers=centers), run.info._replace(status=status, objective=objective)
 
 
 @partial(jax.jit, static_argnames=("num_iters", "tol"))
@@ -199,8 +193,9 @@ def _fit_restarts(
     starts = jax.vmap(lambda key: init(key, x, num_clusters=num_clusters))(keys)
     power = scaling.exponent(x, starts.centers)
     x, starts = jax.tree.map(lambda leaf: scaling.shifted(leaf, -power), (x, starts))
-    ended = jax.vmap(lambda start: _iterate(x, start, num_iters, tol))(starts)
-    # Restarts that end in one partition differ by rounding; the first of them is taken, so rounding decides nothing.
+    runs = jax.vmap(lambda start: _iterate(x, start, num_iters, tol))(starts)
+    # Restarts that reach the same partition differ only by rounding; take the first, so that the choice is
+    # deterministic.
     rounding = 32 * machine.eps(x.dtype) * (scatter.total_factor(x) ** 2).sum()
-    best = member(ended, jnp.argmax(ended.inertia <= ended.inertia.min() + rounding))
+    best = member(runs, jnp.argmax(runs.inertia <= runs.inertia.min() + rounding))
     return _in_unit_of_data(best, power)

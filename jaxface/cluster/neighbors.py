@@ -1,8 +1,7 @@
-"""Exact nearest neighbours: one GEMM a block of probes, so the memory is bounded by the block and not by q x g.
+"""Exact nearest neighbours: one GEMM for each block of probes, so memory grows with the block and not with q x g.
 
-Distances of the product decide who may be among the nearest, and true differences decide who is. Rows far from the
-origin, or one that is, leave the product without digits: probes for which its error bound does not settle the matter
-are compared with every row.
+The GEMM gives approximate distances and picks candidates; exact differences rank them. Where the rounding bound of the
+GEMM cannot exclude that another row is nearer, the probe is compared with every row.
 """
 
 from functools import partial
@@ -21,7 +20,10 @@ _SPARE = 4  # candidates beyond the number asked for
 
 
 class Neighbors(NamedTuple):
-    """The nearest gallery rows of every probe, nearest first; ties go to the lowest index."""
+    """The nearest gallery rows of each probe, nearest first; ties go to the lowest index.
+
+    One row a probe: these are lists, not a matrix of scores `[gallery, probes]`.
+    """
 
     indices: jax.Array  # int32 [q, k]
     squared: jax.Array  # [q, k], squared distances
@@ -30,8 +32,8 @@ class Neighbors(NamedTuple):
 def nearest(gallery: ArrayLike, probes: ArrayLike, *, num_neighbors: int, block_size: int = 1024) -> Neighbors:
     """The `num_neighbors` rows of gallery `[g, d]` nearest to each probe `[q, d]` in Euclidean distance.
 
-    NaN is refused. Inside a transformation, where values cannot be looked at, a probe with NaN has indices -1 and
-    distances NaN, and so has every probe when the gallery holds NaN.
+    The result is one list for each probe, `[q, num_neighbors]`. NaN is refused; inside a transformation, where values
+    are unknown, a probe with NaN has indices -1 and distances NaN, and a gallery with NaN gives them to every probe.
     """
     sizes = checks.samples(gallery=(gallery, "g d"), probes=(probes, "q d"))
     checks.at_least("number of probes", sizes["q"], 1)
@@ -42,7 +44,7 @@ def nearest(gallery: ArrayLike, probes: ArrayLike, *, num_neighbors: int, block_
 
 
 def classify(gallery: ArrayLike, labels: ArrayLike, probes: ArrayLike, *, block_size: int = 1024) -> jax.Array:
-    """Label `[q]` of the nearest gallery row of each probe; -1 where `nearest` knows none."""
+    """Label `[q]` of the nearest gallery row of each probe; -1 for NaN inside a transformation, as in `nearest`."""
     checks.shapes(gallery=(gallery, "g d"), labels=(labels, "g"))
     labels = checks.fits_int32("labels", labels)
     nearest_row = nearest(gallery, probes, num_neighbors=1, block_size=block_size).indices[:, 0]
@@ -69,7 +71,7 @@ def _nearest(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int, block
 
 
 def _indices(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int) -> jax.Array:
-    """The nearest rows `[q, k]`, from candidates where they are sure to hold them."""
+    """The nearest rows `[q, k]`: from the candidates, or from all rows where the candidates may lack one."""
     width = min(gallery.shape[0], num_neighbors + _SPARE)
     estimates = distances.ordinary_squared_distances(probes, gallery)
     negative, candidates = jax.lax.top_k(-estimates, width)
@@ -79,28 +81,28 @@ def _indices(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int) -> ja
     indices = jnp.take_along_axis(candidates, order, axis=1).astype(jnp.int32)
     if width == gallery.shape[0]:
         return indices
-    # Nobody who was left out is nearer than the farthest candidate, but for what rounding may have done to both.
-    # Minima, for XLA sorts whole rows where a column of a top_k is taken.
+    # Every row left out is at least as far as the farthest candidate, up to rounding in both. Minima instead of the
+    # last column of a top_k: XLA would sort whole rows for that column.
     unsettled = -nearest.min(axis=1) >= -negative.min(axis=1) - 2 * _error(gallery, probes)
 
     def compare(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         indices, unsettled = state
         probe = jnp.argmax(unsettled)
         negative = -((gallery - probes[probe][None, :]) ** 2).sum(axis=1)
-        found = jax.lax.top_k(negative, num_neighbors)[1].astype(jnp.int32)
-        return indices.at[probe].set(found), unsettled.at[probe].set(False)
+        exact = jax.lax.top_k(negative, num_neighbors)[1].astype(jnp.int32)
+        return indices.at[probe].set(exact), unsettled.at[probe].set(False)
 
     return jax.lax.while_loop(lambda state: state[1].any(), compare, (indices, unsettled))[0]
 
 
 def _squared(gallery: jax.Array, probes: jax.Array, indices: jax.Array) -> jax.Array:
-    """Squared distances `[q, k]` of probes and rows of the gallery, by their differences; one `[q, d]` at a time."""
+    """Squared distances `[q, k]` of probes and gallery rows from their differences, one `[q, d]` at a time."""
     columns = jax.lax.map(lambda rows: ((probes - gallery[rows]) ** 2).sum(axis=1), indices.T)
     return columns.T
 
 
 def _error(gallery: jax.Array, probes: jax.Array) -> jax.Array:
-    """How far rounding may take squared distances `[q]` that are made of products: d roundings of the squares."""
+    """Bound `[q]` on the rounding of squared distances from products: d roundings of the squares."""
     center = gallery.mean(axis=0)[None, :]
     largest = ((gallery - center) ** 2).sum(axis=1).max()
     own = ((probes - center) ** 2).sum(axis=1)

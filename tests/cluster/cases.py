@@ -24,7 +24,6 @@ CASES = [
     Case(kmeans.init_plus_plus, lambda r: (key(r), rows(r)), {"num_clusters": 4}),
     Case(kmeans.init_random, lambda r: (key(r), rows(r)), {"num_clusters": 4}),
     Case(kmeans.assign, lambda r: (centers(r), rows(r))),
-    Case(kmeans.predict, lambda r: (centers(r), rows(r)[0])),
     Case(kmeans.update, lambda r: (centers(r), rows(r))),
     Case(kmeans.fit, lambda r: (rows(r), centers(r)), {"num_iters": 4}),
     Case(kmeans.fit, lambda r: (rows(r), centers(r)), {"num_iters": 20, "tol": 1e-6}, variant="tol"),

@@ -1,3 +1,5 @@
+"""Nearest neighbours against brute force in float64; ties, units, NaN, gradients."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -42,9 +44,9 @@ def test_float32_is_exact(where, num_neighbors, rng):
     found = neighbors.nearest(x, x, num_neighbors=num_neighbors, block_size=128)
     true = cdist(x.astype(float), x.astype(float), "sqeuclidean")
     expected = np.argsort(true, axis=1, kind="stable")[:, :num_neighbors]
-    own = np.take_along_axis(true, np.asarray(found.indices), 1)
-    np.testing.assert_allclose(own, np.take_along_axis(true, expected, 1), rtol=1e-5)
-    np.testing.assert_allclose(found.squared, own, rtol=1e-5)
+    squared = np.take_along_axis(true, np.asarray(found.indices), 1)
+    np.testing.assert_allclose(squared, np.take_along_axis(true, expected, 1), rtol=1e-5)
+    np.testing.assert_allclose(found.squared, squared, rtol=1e-5)
     np.testing.assert_array_equal(found.indices[:, 0], expected[:, 0])
     of_part = jax.vmap(lambda p: neighbors.nearest(x, p, num_neighbors=num_neighbors).indices)
     batched = of_part(x.reshape(10, -1, x.shape[1]))
