@@ -39,9 +39,10 @@ def reseed(weight: jax.Array) -> Donors:
     empty = share <= _EMPTY  # false for NaN, which does not mean that samples are missing
     num_alive = jnp.maximum((~empty).sum(), 1)
     turn = jnp.cumsum(empty) - 1
-    source = jnp.where(empty, jnp.argsort(-share)[turn % num_alive], jnp.arange(share.shape[0]))
+    heaviest = jnp.argsort(-share).astype(jnp.int32)
+    source = jnp.where(empty, heaviest[turn % num_alive], jnp.arange(share.shape[0], dtype=jnp.int32))
     parts = jnp.zeros_like(share).at[source].add(1)
-    # Copies of one component must differ: the second moves two steps, the third three.
+    # The first copy of a component moves one step, the second two, so that no two components are equal.
     steps = jnp.where(empty, 1 + turn // num_alive, 0).astype(share.dtype)
     return Donors(source, jnp.log(share[source] / parts[source]), steps, empty.sum().astype(jnp.int32))
 

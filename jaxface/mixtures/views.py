@@ -265,8 +265,8 @@ def checked(model: Mixture, views: tuple[ArrayLike | None, ...], leading: str | 
         if view is None and axes:
             raise ValueError(f"{name} must be given; got None. Only functions of one sample accept a missing view.")
         named = {f"{field}_{name}": value for field, value in params._asdict().items()}
-        shapes = f"k {axis}", f"k {axis} d", f"k {axis} {axis}" if is_full(params.noise) else f"k {axis}"
-        specs |= {field: (named[field], shape) for field, shape in zip(named, shapes, strict=True)}
+        axes_of_fields = f"k {axis}", f"k {axis} d", f"k {axis} {axis}" if is_full(params.noise) else f"k {axis}"
+        specs |= {field: (named[field], shape) for field, shape in zip(named, axes_of_fields, strict=True)}
         if view is not None:
             checks.floating(**{name: view})
             specs[name] = view, f"{axes} {axis}".strip()
