@@ -1,24 +1,24 @@
 """Faces: pixels to vectors. One floating image in [0, 1] goes in, grey or colour; `vmap` for more.
 
-    pixels      what an image is, checked at every door
+    pixels      checks of images, and the NaN rule
     separable   Y = L X R', and the matrices that resample one axis
     geometry    crop, resize (area, linear, lanczos), flip, Rec. 601 grey
     local_norm  zero mean and unit variance in a window: normalize
-    tps         thin-plate splines: fit, transform, warp of landmarks onto a reference
+    tps         thin-plate splines: warp of landmarks onto a reference
     lbp         uniform local binary patterns in a grid of cells: codes, histograms, encode
     hog         oriented gradients: cell_histograms (dense), encode (L2-Hys blocks)
     color_hist  L*u*v* of sRGB: rgb_to_luv, hard_histogram, soft_histogram (16^3 bins)
     block_dct   zig-zag DCT-II coefficients of a 16 x 16 grid of blocks: encode
     local_descriptors  HOG and LBP of the patches of a dense grid at several scales: encode
-    pipeline    a saved composition of steps: build, describe, encode, encode_batch
+    pipeline    a saved composition of steps: build, encode, encode_batch
 
 The texture and colour features of the null-space paper (NP-PER, section 6.2) are `block_dct.encode`, 1,024
 values, and `color_hist.hard_histogram`, 4,096 values; the landmark warp of its section 6.1 is `tps.warp`.
 
 Points are (x, y) = (column, row) in pixels, crops (top, left, height, width), as in `jaxface.data`.
 
-`STEPS` names what a pipeline may hold: functions of an image and static arguments. A warp is not among them,
-for its landmarks differ from image to image.
+`STEPS` names the steps of a pipeline: functions of an image and static arguments. A warp is not among them, for its
+landmarks differ from image to image.
 """
 
 from collections.abc import Callable
@@ -27,6 +27,9 @@ import jax
 
 from jaxface.faces import block_dct, color_hist, geometry, hog, lbp, local_norm
 
+__all__ = ["STEPS"]
+
+# The steps of a pipeline by the names that configs use.
 STEPS: dict[str, Callable[..., jax.Array]] = {
     "crop": geometry.crop,
     "resize": geometry.resize,

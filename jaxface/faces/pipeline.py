@@ -1,7 +1,7 @@
-"""A composition of image steps that can be saved: what turns a face into the vector a model was trained on.
+"""A composition of image steps that can be saved: from a face to the vector that a model was trained on.
 
-A pipeline has no arrays. Its steps are a static tuple of (name, ((argument, value), ...)) with every argument
-of the function in it, defaults too, so that a saved pipeline means the same when a default changes later.
+A pipeline has no arrays. Its steps are a static tuple of (name, ((argument, value), ...)). Every argument of a step is
+in it, also the defaults, so that a saved pipeline keeps its meaning when a default changes.
 """
 
 import functools
@@ -32,20 +32,15 @@ class ImagePipeline:
 
 
 def build(steps: Iterable[Sequence[Any]]) -> ImagePipeline:
-    """A pipeline from `[(name, {argument: value}), ...]`, as a config or `describe` holds it.
+    """A pipeline from `[(name, {argument: value}), ...]`, as a config holds it.
 
     Names are those of `jaxface.faces.STEPS`; values are numbers, strings, booleans, None or lists of them.
     """
     return ImagePipeline(steps=tuple(_bound_step(index, step) for index, step in enumerate(steps)))
 
 
-def describe(pipeline: ImagePipeline) -> list[list[Any]]:
-    """The steps as JSON holds them, `[[name, {argument: value}], ...]`; `build` takes them back."""
-    return [[name, {argument: _thawed(value) for argument, value in arguments}] for name, arguments in pipeline.steps]
-
-
-def encode(pipeline: ImagePipeline, image: jax.Array) -> jax.Array:
-    """The vector `[d]` of one image: what the last step leaves, or the image itself, flattened."""
+def encode(pipeline: ImagePipeline, image: ArrayLike) -> jax.Array:
+    """The vector `[d]` of one image: the output of the last step, or the image itself, flattened."""
     pixels.require(image)
     value = jnp.asarray(image)
     for index, (name, arguments) in enumerate(pipeline.steps):
@@ -56,7 +51,7 @@ def encode(pipeline: ImagePipeline, image: jax.Array) -> jax.Array:
     return value.ravel()
 
 
-def encode_batch(pipeline: ImagePipeline, images: ArrayLike, *, block_size: int) -> jax.Array:
+def encode_batch(pipeline: ImagePipeline, images: ArrayLike, *, block_size: int = 32) -> jax.Array:
     """Vectors `[n, d]` of images `[n, h, w]` or `[n, h, w, 3]` with at most `block_size` of them in flight.
 
     One program for each pipeline and shape of `images`. Blocks of 16 to 64 faces keep the intermediate images
@@ -78,24 +73,24 @@ def _bound_step(index: int, step: Sequence[Any]) -> Step:
     """One step with its arguments checked, completed by the defaults and in the function's order."""
     if len(step) != 2 or not isinstance(step[0], str) or not isinstance(step[1], Mapping):
         raise ValueError(f"step {index} must be (name, {{argument: value}}); got {step!r}. Use {{}} for no arguments.")
-    name, given = step
+    name, chosen = step
     where = f"step {index} ({name!r})"
     checks.one_of(f"name of step {index}", name, STEPS)
     _, *options = inspect.signature(STEPS[name]).parameters.values()
     known = [option.name for option in options]
-    if given and not known:
-        raise ValueError(f"{where} takes no arguments; got {sorted(given)}. Use {{}}.")
-    for argument in given:
+    if chosen and not known:
+        raise ValueError(f"{where} takes no arguments; got {sorted(chosen)}. Use {{}}.")
+    for argument in chosen:
         checks.one_of(f"argument of {where}", argument, known)
-    missing = [option.name for option in options if option.default is option.empty and option.name not in given]
+    missing = [option.name for option in options if option.default is option.empty and option.name not in chosen]
     if missing:
-        raise ValueError(f"{where} must be given {', '.join(missing)}; got {sorted(given)}.")
-    values = {option.name: given.get(option.name, option.default) for option in options}
+        raise ValueError(f"{where} must be given {', '.join(missing)}; got {sorted(chosen)}.")
+    values = {option.name: chosen.get(option.name, option.default) for option in options}
     return name, tuple((argument, _frozen(f"{where}, {argument}", value)) for argument, value in values.items())
 
 
 def _frozen(where: str, value: Any) -> Any:
-    """Lists as tuples, for static fields must be hashable; refuses what JSON cannot hold."""
+    """Lists as tuples, for static fields must be hashable; refuses values that JSON cannot hold."""
     if isinstance(value, list | tuple):
         return tuple(_frozen(where, item) for item in value)
     if isinstance(value, np.generic):
@@ -107,7 +102,3 @@ def _frozen(where: str, value: Any) -> Any:
             f"{where} must be a finite number, a string, a boolean, None or a list of them; got {value!r}."
         )
     return value
-
-
-def _thawed(value: Any) -> Any:
-    return [_thawed(item) for item in value] if isinstance(value, tuple) else value

@@ -1,6 +1,6 @@
-"""What an image is: a floating array in [0, 1], `[h, w]` grey or `[h, w, 3]` colour.
+"""Checks of images: floating arrays in [0, 1], `[h, w]` grey or `[h, w, 3]` colour.
 
-The range is a convention and is not checked; the shape and the dtype are, at the door of every function.
+Every public function of the room checks shape and dtype. The range is a convention and is not checked.
 """
 
 from typing import Any
@@ -56,5 +56,5 @@ def require_color(image: Any) -> None:
 
 
 def known(image: jax.Array, values: jax.Array) -> jax.Array:
-    """The values, or NaN in all of them where a pixel is not finite: a result of the whole image is unknown then."""
+    """The values, or NaN in all of them if a pixel is not finite: a result of the whole image is unknown then."""
     return jnp.where(jnp.isfinite(image).all(), values, jnp.nan)

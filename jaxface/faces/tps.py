@@ -12,21 +12,22 @@ whose weights solve
 Coordinates are measured from the landmarks' mean in units of their root mean square distance, so the ridge
 means the same at every image size and the system stays well conditioned in float32.
 
-Landmarks on one line leave the direction across it undetermined. Concrete ones are refused; inside a
-transformation, where values cannot be looked at, the map is finite and passes through the landmarks but means
-nothing across the line. Coinciding landmarks need a ridge above 0: concrete ones without it are refused.
+Landmarks on one line leave the direction across it undetermined. They are refused where their values are known. Inside
+a transformation the map is finite and passes through the landmarks, but is arbitrary across the line. Coinciding
+landmarks need a ridge above 0 and are refused without one where their values are known.
 """
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxface.core import checks
 from jaxface.core.pytree import params
 from jaxface.faces import pixels
 from jaxface.linalg import scaling
 
-__all__ = ["ThinPlateSpline", "bilinear", "fit", "transform", "warp"]
+__all__ = ["warp"]
 
 
 @params
@@ -40,10 +41,10 @@ class ThinPlateSpline:
     affine: jax.Array  # [3, 2], rows: constant, x, y
 
 
-def fit(source_points: jax.Array, target_points: jax.Array, *, ridge: float) -> ThinPlateSpline:
+def interpolant(source_points: ArrayLike, target_points: ArrayLike, *, ridge: ArrayLike) -> ThinPlateSpline:
     """The spline that takes `source_points [k, 2]` to `target_points [k, 2]`: exactly when `ridge` is 0.
 
-    A larger ridge trades the landmarks for smoothness, up to the affine least squares fit. Differentiable in
+    A larger ridge gives a smoother map that misses the landmarks, up to the affine least squares fit. Differentiable in
     both.
     """
     k = checks.shapes(source_points=(source_points, "k 2"), target_points=(target_points, "k 2"))["k"]
@@ -52,6 +53,7 @@ def fit(source_points: jax.Array, target_points: jax.Array, *, ridge: float) -> 
     checks.between("ridge", ridge, 0.0, np.inf, closed_high=False)
     checks.finite(source_points=source_points, target_points=target_points)
     _check_spread("source_points", source_points, ridge)
+    source_points, target_points = jnp.asarray(source_points), jnp.asarray(target_points)
     mean = jnp.mean(source_points, axis=0)
     centered = source_points - mean[None, :]
     power = scaling.exponent(centered)
@@ -62,7 +64,7 @@ def fit(source_points: jax.Array, target_points: jax.Array, *, ridge: float) -> 
     return ThinPlateSpline(mean=mean, scale=scale, knots=knots, weights=solution[:k], affine=solution[k:])
 
 
-def transform(spline: ThinPlateSpline, points: jax.Array) -> jax.Array:
+def transform(spline: ThinPlateSpline, points: ArrayLike) -> jax.Array:
     """f(p) of every row of `points [n, 2]`: `[n, 2]`."""
     checks.shapes(points=(points, "n 2"))
     checks.floating(points=points)
@@ -71,20 +73,19 @@ def transform(spline: ThinPlateSpline, points: jax.Array) -> jax.Array:
 
 
 def warp(
-    image: jax.Array,
-    landmarks: jax.Array,
-    reference: jax.Array,
+    image: ArrayLike,
+    landmarks: ArrayLike,
+    reference: ArrayLike,
     *,
     height: int,
     width: int,
-    ridge: float,
+    ridge: ArrayLike,
 ) -> jax.Array:
     """The face `[height, width, ...]` with the image's `landmarks [k, 2]` moved to `reference [k, 2]`.
 
     Every pixel of the result is looked up in the image, at the spline that takes reference to landmarks, by
     bilinear interpolation; beyond the border the nearest pixel is repeated. There is no smoothing: resize an
-    image first that is much larger than the result. Differentiable in the image and in both sets of
-    landmarks.
+    image first if it is much larger than the result. Differentiable in the image and in both sets of landmarks.
     """
     pixels.require(image)
     checks.at_least("height", height, 1)
@@ -94,13 +95,13 @@ def warp(
     checks.finite(landmarks=landmarks, reference=reference)
     checks.between("ridge", ridge, 0.0, np.inf, closed_high=False)
     _check_spread("reference", reference, ridge)
-    spline = fit(reference, landmarks, ridge=ridge)
+    spline = interpolant(reference, landmarks, ridge=ridge)
     grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), axis=-1).reshape(-1, 2)
-    found = transform(spline, jnp.asarray(grid, spline.knots.dtype))
-    return bilinear(image, found).reshape(height, width, *np.shape(image)[2:])
+    places = transform(spline, jnp.asarray(grid, spline.knots.dtype))
+    return bilinear(image, places).reshape(height, width, *np.shape(image)[2:])
 
 
-def bilinear(image: jax.Array, points: jax.Array) -> jax.Array:
+def bilinear(image: ArrayLike, points: ArrayLike) -> jax.Array:
     """Values between pixels, at `points [n, 2]` as (x, y): `[n, ...]`; outside, those of the nearest pixel."""
     pixels.require(image)
     checks.shapes(points=(points, "n 2"))
@@ -122,20 +123,20 @@ def bilinear(image: jax.Array, points: jax.Array) -> jax.Array:
 def _radial(points: jax.Array, knots: jax.Array) -> jax.Array:
     """U(r) = r^2 log(r^2) / 2 between `[n, 2]` and `[k, 2]`; value and gradient are 0 at r = 0."""
     squared = jnp.sum((points[:, None, :] - knots[None, :, :]) ** 2, axis=-1)
-    safe = jnp.where(squared == 0, jnp.ones_like(squared), squared)
-    return safe * jnp.log(safe) / 2
+    positive = jnp.where(squared == 0, jnp.ones_like(squared), squared)
+    return positive * jnp.log(positive) / 2
 
 
 def _with_ones(points: jax.Array) -> jax.Array:
     return jnp.concatenate([jnp.ones_like(points[:, :1]), points], axis=1)
 
 
-def _system(knots: jax.Array, ridge: jax.typing.ArrayLike) -> jax.Array:
+def _system(knots: jax.Array, ridge: ArrayLike) -> jax.Array:
     """The bordered matrix `[k + 3, k + 3]`.
 
     The corner holds -k eps / (1 + ridge) for the two slopes: at rounding level beside P' (K + ridge I)^-1 P for
-    landmarks in general position, and enough to keep the system regular when they lie on one line. Without a
-    ridge the landmarks are met all the same.
+    landmarks in general position, and enough to keep the system regular when they lie on one line. Without a ridge the
+    spline still passes through the landmarks.
     """
     k, dtype = knots.shape[0], knots.dtype
     ridge = jnp.asarray(ridge, dtype)
@@ -145,7 +146,7 @@ def _system(knots: jax.Array, ridge: jax.typing.ArrayLike) -> jax.Array:
     return jnp.block([[bending, border], [border.T, corner]])
 
 
-def _check_spread(name: str, source_points: jax.Array, ridge: float) -> None:
+def _check_spread(name: str, source_points: ArrayLike, ridge: ArrayLike) -> None:
     """Refuses concrete landmarks that lie on one line, and coinciding ones without a ridge."""
     if not checks.is_concrete(source_points):
         return

@@ -82,9 +82,9 @@ def test_textures_have_no_unit(name, scale, rng):
 @pytest.mark.parametrize("scale", [2.0**-100, 2.0**100])
 def test_splines_have_no_unit(scale, rng):
     source, target = rng.uniform(size=(2, 6, 2)).astype(np.float32)
-    expected = tps.transform(tps.fit(source, target, ridge=0.0), source[:3])
+    expected = tps.transform(tps.interpolant(source, target, ridge=0.0), source[:3])
     scale = np.float32(scale)
-    found = tps.transform(tps.fit(scale * source, scale * target, ridge=0.0), scale * source[:3])
+    found = tps.transform(tps.interpolant(scale * source, scale * target, ridge=0.0), scale * source[:3])
     assert_close(found / scale, expected)
 
 
@@ -94,6 +94,6 @@ def test_narrow_types_are_refused(dtype, rng):
     for function in (lambda x: geometry.resize(x, height=4, width=4, method="area"), OF_IMAGES["lbp"]):
         with pytest.raises(ValueError, match=r"image must be float32 or float64.*got dtype b?float16.*astype"):
             function(x)
-    spline = tps.fit(np.eye(3, 2), np.eye(3, 2), ridge=0.0)
+    spline = tps.interpolant(np.eye(3, 2), np.eye(3, 2), ridge=0.0)
     with pytest.raises(ValueError, match=r"got dtype b?float16"):
         tps.transform(spline, x[:, :2])

@@ -1,3 +1,5 @@
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +13,7 @@ from tests.tolerances import assert_close
 
 # Compiled whole: dispatched one by one, every operation would be compiled on its own.
 # The ridge is traced, and most tests use NUM landmarks and as many points: they share one program.
-fit = jax.jit(tps.fit)
+interpolant = jax.jit(tps.interpolant)
 transform = jax.jit(tps.transform)
 warp = jax.jit(tps.warp, static_argnames=("height", "width"))
 bilinear = jax.jit(tps.bilinear)
@@ -24,20 +26,20 @@ SQUARE = np.array([[0.0, 0.0], [0.0, 9.0], [9.0, 0.0], [9.0, 9.0], [4.0, 5.0]])
 def test_the_spline_equals_the_null_space_solve(rng, ridge):
     source, target = 40 * rng.random((NUM, 2)), 90 * rng.random((NUM, 2))
     points = 60 * rng.random((NUM, 2)) - 10
-    spline = fit(source, target, ridge=ridge)
+    spline = interpolant(source, target, ridge=ridge)
     assert_close(transform(spline, jnp.asarray(points)), reference.tps(source, target, ridge, points), factor=100)
 
 
 def test_without_ridge_the_landmarks_are_met(rng):
     source, target = 200 * rng.random((NUM, 2)), 48 * rng.random((NUM, 2))
-    spline = fit(source, target, ridge=0.0)
+    spline = interpolant(source, target, ridge=0.0)
     assert_close(transform(spline, jnp.asarray(source)), target, factor=10)
 
 
 def test_float32_meets_the_landmarks_of_a_face_within_a_hundredth_of_a_pixel(rng):
     source = (200 * rng.random((68, 2))).astype("float32")
     target = (source / 4 + np.sin(source / 40)).astype("float32")
-    spline = fit(source, target, ridge=0.0)
+    spline = interpolant(source, target, ridge=0.0)
     assert spline.weights.dtype == jnp.float32
     assert_close(transform(spline, jnp.asarray(source)), target, factor=20)
 
@@ -45,7 +47,7 @@ def test_float32_meets_the_landmarks_of_a_face_within_a_hundredth_of_a_pixel(rng
 def test_affine_maps_are_reproduced_without_bending(rng):
     linear = rng.normal(size=(2, 2))
     source = 30 * rng.random((NUM, 2))
-    spline = fit(source, source @ linear + 3, ridge=0.0)
+    spline = interpolant(source, source @ linear + 3, ridge=0.0)
     points = 100 * rng.random((NUM, 2))
     assert_close(transform(spline, jnp.asarray(points)), points @ linear + 3, factor=10)
     assert_close(spline.weights, np.zeros((NUM, 2)), factor=100)
@@ -55,15 +57,15 @@ def test_a_large_ridge_tends_to_the_affine_least_squares_fit(rng):
     source, target = 30 * rng.random((NUM, 2)), 30 * rng.random((NUM, 2))
     design = np.column_stack([np.ones(NUM), source])
     expected = design @ np.linalg.lstsq(design, target, rcond=None)[0]
-    result = transform(fit(source, target, ridge=1e9), jnp.asarray(source))
+    result = transform(interpolant(source, target, ridge=1e9), jnp.asarray(source))
     assert_close(result, expected, factor=100)
 
 
 def test_the_ridge_does_not_depend_on_the_image_size(rng):
     source, target = 30 * rng.random((NUM, 2)), 30 * rng.random((NUM, 2))
     points = 30 * rng.random((NUM, 2))
-    small = transform(fit(source, target, ridge=0.1), jnp.asarray(points))
-    large = transform(fit(8 * source, target, ridge=0.1), jnp.asarray(8 * points))
+    small = transform(interpolant(source, target, ridge=0.1), jnp.asarray(points))
+    large = transform(interpolant(8 * source, target, ridge=0.1), jnp.asarray(8 * points))
     assert_close(large, small)
 
 
@@ -122,7 +124,7 @@ def test_landmarks_of_the_data_room_undo_the_pose_of_a_drawn_face():
 
 def test_the_gradient_is_finite_where_points_meet_knots():
     def at_the_knots(source):
-        return transform(fit(source, SQUARE**2, ridge=0.0), jnp.asarray(SQUARE)).sum()
+        return transform(interpolant(source, SQUARE**2, ridge=0.0), jnp.asarray(SQUARE)).sum()
 
     assert np.isfinite(jax.jit(jax.grad(at_the_knots))(SQUARE)).all()
 
@@ -132,10 +134,10 @@ def test_landmarks_on_a_line_are_refused_or_finite_when_traced(rng, direction):
     source = jnp.asarray(np.outer([0.0, 1.0, 2.5, 4.0], direction) + 2)
     target = jnp.asarray(rng.random((4, 2)))
     with pytest.raises(ValueError, match="must not lie on one line"):
-        tps.fit(source, target, ridge=0.0)
+        tps.interpolant(source, target, ridge=0.0)
 
     def through(source, target, points):
-        return tps.transform(tps.fit(source, target, ridge=0.0), points)
+        return tps.transform(tps.interpolant(source, target, ridge=0.0), points)
 
     assert_close(jax.jit(through)(source, target, source), target, factor=1e4)
     assert np.isfinite(jax.jit(through)(source, target, source + 1.0)).all()
@@ -144,18 +146,29 @@ def test_landmarks_on_a_line_are_refused_or_finite_when_traced(rng, direction):
 def test_bad_landmarks_are_refused():
     twice = np.concatenate([SQUARE, SQUARE[:1]])
     with pytest.raises(ValueError, match=r"points 0 and 5 coincide.*ridge above 0"):
-        tps.fit(twice, twice, ridge=0.0)
+        tps.interpolant(twice, twice, ridge=0.0)
     # The points are concrete in this program, so they are looked at.
-    assert np.isfinite(jax.jit(lambda: tps.fit(twice, twice, ridge=0.1))().weights).all()
+    assert np.isfinite(jax.jit(lambda: tps.interpolant(twice, twice, ridge=0.1))().weights).all()
     with pytest.raises(ValueError, match="must be at least 3"):
-        tps.fit(SQUARE[:2], SQUARE[:2], ridge=0.0)
+        tps.interpolant(SQUARE[:2], SQUARE[:2], ridge=0.0)
     with pytest.raises(ValueError, match="number of landmarks must be at least 3"):
         warp(np.ones((4, 4)), SQUARE[:1], SQUARE[:1], height=4, width=4, ridge=0.0)
     with pytest.raises(ValueError, match=r"target_points must have shape \[k, 2\] with k = 5"):
-        tps.fit(SQUARE, SQUARE[:4], ridge=0.0)
+        tps.interpolant(SQUARE, SQUARE[:4], ridge=0.0)
     with pytest.raises(ValueError, match="source_points must be a floating point array"):
-        tps.fit(SQUARE.astype(int), SQUARE, ridge=0.0)
+        tps.interpolant(SQUARE.astype(int), SQUARE, ridge=0.0)
     with pytest.raises(ValueError, match="ridge must lie in"):
-        tps.fit(SQUARE, SQUARE, ridge=-1.0)
+        tps.interpolant(SQUARE, SQUARE, ridge=-1.0)
     with pytest.raises(ValueError, match="source_points must be finite"):
-        tps.fit(np.full((4, 2), np.nan), SQUARE[:4], ridge=0.0)
+        tps.interpolant(np.full((4, 2), np.nan), SQUARE[:4], ridge=0.0)
+
+
+def test_nan_in_a_knot_is_nan_where_it_bends():
+    spline = tps.interpolant(REFERENCE, REFERENCE[::-1], ridge=0.1)
+    broken = dataclasses.replace(spline, knots=spline.knots.at[0, 1].set(jnp.nan))
+    assert bool(jnp.isnan(tps.transform(broken, REFERENCE)).all())
+
+
+def test_points_that_are_no_numbers_are_refused():
+    with pytest.raises(ValueError, match="points must be"):
+        tps.bilinear(np.ones((4, 4)), REFERENCE.astype(str))
