@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 
-from jaxface.linalg import nullspace, spectral
+from jaxface.linalg import discriminant, distances, spectral
 from jaxface.linalg.scatter import ClassMoments
 
 __all__ = []
@@ -76,17 +76,11 @@ def by_rows(
     share = counts / counts.sum()
     between = jnp.sqrt(share)[:, None] * (means - (share @ means)[None, :])
     within = jnp.sqrt(weights / counts.sum())[:, None] * (x - means[labels])
-    # Axes are brought to one scale first: their variances span many orders, and rounding is relative to the largest.
-    scale = _inverse_root((within**2).sum(axis=0) + (between**2).sum(axis=0))
     gamma = _ridge_size(ridge, (within**2).sum(), axes)
-    rows = jnp.concatenate([within * scale[None, :], jnp.diag(jnp.sqrt(gamma) * scale)])
-    svd = spectral.thin_svd(jnp.linalg.qr(rows, mode="r"))
-    rank = nullspace.numerical_rank(svd.values, rtol=nullspace.default_rtol(rows))
-    usable = jnp.arange(svd.values.shape[0]) < rank
-    inverse = jnp.where(usable, 1 / jnp.where(usable, svd.values, 1), 0)
-    whitening = scale[:, None] * svd.right.T * inverse[None, :]
-    basis = whitening @ spectral.thin_svd(between @ whitening).right[:width].T
-    return Directions(basis, rank, gamma, svd.values.min() ** 2)
+    variances = (within**2).sum(axis=0) + (between**2).sum(axis=0)
+    whitener = discriminant.balanced_whitening(within, variances, gamma)
+    basis = discriminant.leading_directions(between, whitener.basis, width=width)
+    return Directions(basis, whitener.rank, gamma, whitener.margin)
 
 
 def _scaled_means(
@@ -98,7 +92,7 @@ def _scaled_means(
     total = jnp.where(axes >= 0, variances[axes], 0)
     between = jnp.where(axes >= 0, share @ means**2, 0)
     gamma = _ridge_size(ridge, total.sum() - between.sum(), axes)
-    scale = _inverse_root(jnp.where(axes >= 0, total + gamma, 0))
+    scale = distances.safe_inverse_sqrt(jnp.where(axes >= 0, total + gamma, 0))
     return scale, jnp.sqrt(share)[:, None] * means * scale[None, :], gamma
 
 
@@ -108,7 +102,3 @@ def _ridge_size(ridge: ArrayLike, trace: jax.Array, axes: jax.Array) -> jax.Arra
 
 def _num_used(axes: jax.Array) -> jax.Array:
     return (axes >= 0).sum(dtype=jnp.int32)
-
-
-def _inverse_root(x: jax.Array) -> jax.Array:
-    return jnp.where(x > 0, jnp.where(x > 0, x, 1) ** -0.5, 0)

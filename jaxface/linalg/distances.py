@@ -13,6 +13,7 @@ __all__ = [
     "norm",
     "normalize",
     "ordinary_squared_distances",
+    "safe_inverse_sqrt",
     "safe_sqrt",
     "squared_distance_matrix",
 ]
@@ -22,6 +23,11 @@ def safe_sqrt(x: jax.Array) -> jax.Array:
     """`sqrt(max(x, 0))` with derivative 0 at 0, where the true one is infinite; NaN stays NaN."""
     none = x <= 0
     return jnp.where(none, 0, jnp.sqrt(jnp.where(none, 1, x)))
+
+
+def safe_inverse_sqrt(x: jax.Array) -> jax.Array:
+    """`x^-1/2` where x is above 0, else 0, with derivative 0 there."""
+    return jnp.where(x > 0, jnp.where(x > 0, x, 1) ** -0.5, 0)
 
 
 def norm(x: jax.Array) -> jax.Array:

@@ -198,10 +198,6 @@ def k_shot(ids: Any, *, num_train: int, num_splits: int) -> np.ndarray:
     return splits.k_shot(ids, num_train=num_train, rng=np.random.default_rng(0), num_splits=num_splits)
 
 
-def some_pairs(ids: Any, *, num_same: int, num_different: int) -> Any:
-    return pairs.sampled_pairs(ids, num_same=num_same, num_different=num_different, rng=np.random.default_rng(0))
-
-
 def some_groups(labels: Any, *, group_size: int, num_draws: int) -> np.ndarray:
     return groups.random_groups(labels, group_size=group_size, rng=np.random.default_rng(0), num_draws=num_draws)
 
@@ -239,7 +235,6 @@ HOST = [
     Case(intervals.split_interval, lambda r: (r.random(6),), {"test_to_train": 0.25, "within": intervals.RATE}),
     Case(disjoint, lambda r: (PEOPLE,), {"num_people": (2, 1), "num_splits": 2}),
     Case(k_shot, lambda r: (PEOPLE,), {"num_train": 1, "num_splits": 2}),
-    Case(some_pairs, lambda r: (PEOPLE,), {"num_same": 2, "num_different": 3}),
     Case(pairs.all_pairs, lambda r: (PEOPLE,)),
     Case(labels.dense, lambda r: (PEOPLE,)),
     Case(some_groups, lambda r: (PEOPLE,), {"group_size": 2, "num_draws": 2}),

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxface.linalg import (
+    discriminant,
     distances,
     gram,
     hadamard,
@@ -99,6 +100,10 @@ CASES = [
     Case(scatter.matrix, lambda r: (rows(r),), grad=(0,)),
     Case(products.inner_products, lambda r: (rows(r),), grad=(0,)),
     Case(products.transposed_copy, lambda r: (rows(r),), grad=(0,)),
+    Case(discriminant.whitening, lambda r: (rows(r), rows(r), np.float64(10), np.float64(0.1)), factor=100),
+    Case(discriminant.balanced_whitening, lambda r: (rows(r), r.uniform(1, 2, size=4), np.float64(0.1)), factor=100),
+    Case(discriminant.leading_directions, lambda r: (factor(r, 3, 4), spd(r, 4)), {"width": 2}, factor=100),
+    Case(distances.safe_inverse_sqrt, lambda r: (r.uniform(0.5, 1, size=4),), grad=(0,)),
     Case(distances.safe_sqrt, lambda r: (r.uniform(0.5, 1, size=4),), grad=(0,)),
     Case(distances.norm, lambda r: (r.normal(size=4),), grad=(0,)),
     Case(distances.normalize, lambda r: (r.normal(size=4),), grad=(0,)),
