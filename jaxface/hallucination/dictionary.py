@@ -16,8 +16,8 @@ from jaxface.core import checks
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params, static, whole
 from jaxface.hallucination.reconstruction import Reconstruction, checked
-from jaxface.sparse import atom_update, ksvd, omp
-from jaxface.sparse.atom_update import Update
+from jaxface.sparse import ksvd, omp
+from jaxface.sparse.atom_update import AtomUpdate, approximate
 from jaxface.sparse.dictionary import Dictionary, decode
 
 __all__ = ["fit_dw_ksvd", "fit_ksvd"]
@@ -52,11 +52,19 @@ def fit_ksvd(
     sparsity: int,
     num_iters: int,
     tol: float = 0.0,
-    update: Update = atom_update.approximate,
+    atom_update: AtomUpdate = approximate,
 ) -> tuple[DictionaryHallucinator, FitInfo]:
     """Atoms for whole faces x `[n, d]`, by K-SVD from random faces; the key draws them."""
     return fit_dw_ksvd(
-        key, x, mask, beta=0.0, num_atoms=num_atoms, sparsity=sparsity, num_iters=num_iters, tol=tol, update=update
+        key,
+        x,
+        mask,
+        beta=0.0,
+        num_atoms=num_atoms,
+        sparsity=sparsity,
+        num_iters=num_iters,
+        tol=tol,
+        atom_update=atom_update,
     )
 
 
@@ -70,7 +78,7 @@ def fit_dw_ksvd(
     sparsity: int,
     num_iters: int,
     tol: float = 0.0,
-    update: Update = atom_update.approximate,
+    atom_update: AtomUpdate = approximate,
 ) -> tuple[DictionaryHallucinator, FitInfo]:
     """Atoms for faces x `[n, d]` with the visible pixels counted `1 + beta` times; the objective counts them so too."""
     centered, mean, visible = checked(x, mask)
@@ -81,7 +89,7 @@ def fit_dw_ksvd(
     weights = jnp.ones_like(mean).at[visible].set(jnp.sqrt(1 + beta))
     weighted = centered * weights[None, :]
     start = ksvd.init(key, weighted, num_atoms=num_atoms)
-    found, info = ksvd.fit(weighted, start, sparsity=sparsity, num_iters=num_iters, tol=tol, update=update)
+    found, info = ksvd.fit(weighted, start, sparsity=sparsity, num_iters=num_iters, tol=tol, atom_update=atom_update)
     atoms = found.atoms / weights[:, None]
     return DictionaryHallucinator(mean=mean, visible=visible, atoms=atoms, sparsity=sparsity), info
 

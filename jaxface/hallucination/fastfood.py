@@ -39,8 +39,8 @@ from jaxface.features.fastfood import Fastfood
 from jaxface.hallucination.dictionary import DictionaryHallucinator, check_visible
 from jaxface.hallucination.reconstruction import Reconstruction, checked
 from jaxface.linalg import hadamard, scaling
-from jaxface.sparse import atom_update, ksvd, omp
-from jaxface.sparse.atom_update import Update
+from jaxface.sparse import ksvd, omp
+from jaxface.sparse.atom_update import AtomUpdate, approximate, count_users
 from jaxface.sparse.dictionary import Dictionary, SparseCode, decode, shrink
 
 __all__ = ["draw_maps", "effective_beta", "fit_fastfood_dw_ksvd", "fit_fastfood_dw_ksvd_dekernelized", "share_clipped"]
@@ -139,14 +139,14 @@ def fit_fastfood_dw_ksvd(
     sparsity: int,
     num_iters: int,
     tol: float = 0.0,
-    update: Update = atom_update.approximate,
+    atom_update: AtomUpdate = approximate,
 ) -> tuple[FastfoodDictionaryHallucinator, FitInfo]:
     """(17) for faces x `[n, d]`: K-SVD on stacked features, `expansion` times the padded dimensions; on the host.
 
     At most `1 - quantile` of the data are beyond the range of the sine. The objective is that of (17).
     """
     sizes = {"num_atoms": num_atoms, "sparsity": sparsity, "num_iters": num_iters}
-    learnt = _learn(key, x, mask, beta, expansion, quantile, **sizes, tol=tol, update=update)
+    learnt = _learn(key, x, mask, beta, expansion, quantile, **sizes, tol=tol, atom_update=atom_update)
     f = learnt.maps.face.num_features
     model = FastfoodDictionaryHallucinator(
         mean=learnt.mean,
@@ -172,7 +172,7 @@ def fit_fastfood_dw_ksvd_dekernelized(
     sparsity: int,
     num_iters: int,
     tol: float = 0.0,
-    update: Update = atom_update.approximate,
+    atom_update: AtomUpdate = approximate,
 ) -> tuple[DictionaryHallucinator, FitInfo]:
     """`fit_fastfood_dw_ksvd` with every atom taken back to the image: no features are needed any more.
 
@@ -181,7 +181,7 @@ def fit_fastfood_dw_ksvd_dekernelized(
     the inverses.
     """
     sizes = {"num_atoms": num_atoms, "sparsity": sparsity, "num_iters": num_iters}
-    learnt = _learn(key, x, mask, beta, expansion, quantile, **sizes, tol=tol, update=update)
+    learnt = _learn(key, x, mask, beta, expansion, quantile, **sizes, tol=tol, atom_update=atom_update)
     codes = omp.encode_batch(learnt.dictionary, learnt.stacked, sparsity=sparsity)
     atoms, status = _atom_images(learnt.maps.face, learnt.dictionary, codes)
     model = DictionaryHallucinator(mean=learnt.mean, visible=learnt.visible, atoms=atoms, sparsity=sparsity)
@@ -200,7 +200,7 @@ def _learn(
     sparsity: int,
     num_iters: int,
     tol: float,
-    update: Update,
+    atom_update: AtomUpdate,
 ) -> _Learnt:
     centered, mean, visible = checked(x, mask)
     checks.typed_key(key)
@@ -212,7 +212,7 @@ def _learn(
     seen = feature_matrix(maps.visible, centered[:, visible], form=forms.sin)
     stacked = jnp.concatenate([faces, weight * seen], axis=1)
     start = ksvd.init(prng.stream(key, "atoms"), stacked, num_atoms=num_atoms)
-    found, info = ksvd.fit(stacked, start, sparsity=sparsity, num_iters=num_iters, tol=tol, update=update)
+    found, info = ksvd.fit(stacked, start, sparsity=sparsity, num_iters=num_iters, tol=tol, atom_update=atom_update)
     return _Learnt(mean, visible, maps, stacked, found, info)
 
 
@@ -249,7 +249,7 @@ def _atom_images(face_map: Fastfood, dictionary: Dictionary, codes: SparseCode) 
     """Images `[d, k]` of the face part of the atoms, each at its usual size in the codes `[n, s]`, and a status."""
     k, f = dictionary.atoms.shape[1], face_map.num_features
     energy = jax.ops.segment_sum((codes.values**2).reshape(-1), codes.indices.reshape(-1), k)
-    users = atom_update.count_users(codes, num_atoms=k).astype(energy.dtype)
+    users = count_users(codes, num_atoms=k).astype(energy.dtype)
     size = jnp.where(users > 0, jnp.sqrt(energy / jnp.maximum(users, 1)), 1)
     usual = dictionary.atoms[:f].T * size[:, None]
     shrunk = jax.vmap(partial(shrink, bound=1 / math.sqrt(f)))(usual)

@@ -1,4 +1,4 @@
-"""Dictionaries, sparse codes, and what leads from one to the other."""
+"""Dictionaries, sparse codes, and the functions between them."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from jaxface.core.pytree import params
 from jaxface.linalg import distances
 from jaxface.linalg.gram import Kernel
 
-__all__ = ["Dictionary", "KernelDictionary", "SparseCode", "decode", "dense", "shrink", "unit_atoms"]
+__all__ = ["Dictionary", "KernelDictionary", "SparseCode", "as_vector", "decode", "shrink", "unit_atoms"]
 
 
 @params
@@ -32,7 +32,7 @@ class KernelDictionary:
 
 
 class SparseCode(NamedTuple):
-    """The chosen atoms in the order of their choice; where a pursuit ended early, index 0 with value 0 follows."""
+    """The chosen atoms in the order of their choice; after a pursuit that ended early, index 0 with value 0 follows."""
 
     indices: jax.Array  # int32 [s]; -1 where the signal holds NaN
     values: jax.Array  # [s]; NaN there
@@ -44,7 +44,7 @@ def decode(dictionary: Dictionary, code: SparseCode) -> jax.Array:
     return weighted_sum(dictionary.atoms.T, code.indices, code.values)
 
 
-def dense(code: SparseCode, *, num_atoms: int) -> jax.Array:
+def as_vector(code: SparseCode, *, num_atoms: int) -> jax.Array:
     """The code as a vector x `[k]` with at most s entries."""
     _check_one(code)
     return jnp.zeros(num_atoms, code.values.dtype).at[code.indices].add(code.values)
@@ -66,21 +66,21 @@ def unit_atoms(atoms: jax.Array) -> tuple[jax.Array, jax.Array]:
 def weighted_sum(rows: jax.Array, indices: jax.Array, weights: jax.Array) -> jax.Array:
     """`sum_t w_t rows[i_t]` `[d]` of rows `[k, d]`; the indices `[s]` must be in range.
 
-    Written out term by term, the sum reads each row once; a gather would write all rows before they are added.
+    Written out term by term, the sum reads each row once; a gather would first write a copy of all rows.
     """
     terms = (rows.at[indices[t]].get(mode="promise_in_bounds") * weights[t] for t in range(indices.shape[0]))
     return sum(terms, start=jnp.zeros(rows.shape[1], jnp.result_type(rows, weights)))
 
 
 def check_dictionary(dictionary: Dictionary, x: ArrayLike, axes: str, sparsity: int) -> None:
-    """What every coder asks of its arguments; x has the axes `axes`, d among them."""
+    """The checks of every coder; x has the axes `axes`, d among them."""
     sizes = checks.samples(atoms=(dictionary.atoms, "d k"), x=(x, axes))
     check_sparsity(sparsity, sizes["k"])
     checks.at_most("sparsity", sparsity, sizes["d"], "the dimension")
 
 
 def _check_one(code: SparseCode) -> None:
-    """One code, and not a batch of them: for that, vmap."""
+    """Refuses a batch of codes: use vmap for one."""
     checks.shapes(indices=(code.indices, "s"), values=(code.values, "s"))
 
 

@@ -1,8 +1,8 @@
 """Kernel K-SVD (2), (3): K-SVD in the feature space of a kernel, with all n x n kernel values in memory.
 
-Atoms are `Phi(X) a_j`. With `K = Z Z'` the rows of Z `[n, n]` have the inner products of the images in feature space,
-and K-SVD knows signals by inner products only: kernel K-SVD is K-SVD on the rows of Z, with `D = Z'A`. It is here to be
-compared with: it is right, its matrix is the burden (`gram_bytes`), and its atoms have no image.
+Atoms are `Phi(X) a_j`. With `K = Z Z'` the rows of Z `[n, n]` have the inner products of the images in feature space.
+K-SVD needs inner products of signals only, so kernel K-SVD is K-SVD on the rows of Z, with `D = Z'A`. This is the
+baseline for the methods on feature maps: it needs a matrix of n x n (`gram_bytes`), and its atoms have no image.
 """
 
 from typing import Any
@@ -15,15 +15,15 @@ from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.linalg import gram, nullspace, spectral
 from jaxface.linalg.gram import Kernel
-from jaxface.sparse import atom_update, ksvd, omp
-from jaxface.sparse.atom_update import Update
+from jaxface.sparse import ksvd, omp
+from jaxface.sparse.atom_update import AtomUpdate, approximate
 from jaxface.sparse.dictionary import Dictionary, KernelDictionary, check_sparsity
 
 __all__ = ["fit", "gram_bytes", "init"]
 
 
 def gram_bytes(num_samples: int, *, dtype: jnp.dtype | type) -> int:
-    """What one n x n matrix takes; a fit holds three: K, its eigenvectors and Z. A million images in float32: 4 TB."""
+    """The bytes of one n x n matrix; a fit holds three: K, its eigenvectors, Z. A million images in float32: 4 TB."""
     checks.at_least("num_samples", num_samples, 1)
     return num_samples**2 * jnp.dtype(dtype).itemsize
 
@@ -51,31 +51,29 @@ def fit(
     sparsity: int,
     num_iters: int,
     tol: float = 0.0,
-    update: Update = atom_update.approximate,
+    atom_update: AtomUpdate = approximate,
     max_coherence: ArrayLike = ksvd.MAX_COHERENCE,
     min_users: ArrayLike = 1,
     block_size: int = omp.BLOCK_SIZE,
 ) -> tuple[KernelDictionary, FitInfo]:
-    """`ksvd.fit` of `Phi(train)` from `init`; settings and report are those of there, errors are in feature space.
+    """`ksvd.fit` of `Phi(train)` from `init`, with the same settings and report; errors are in feature space.
 
-    The rank reported is that of K. A kernel with negative eigenvalues beyond rounding gives NOT_PSD, one with values
-    that are not finite NON_FINITE, and one that is zero for images that are not, as the linear kernel of very small
-    numbers is, RANK_DEFICIENT. Gradients are stopped.
+    The reported rank is the rank of K. A kernel with negative eigenvalues beyond rounding gives NOT_PSD, a kernel with
+    NaN or infinite values NON_FINITE, and a kernel that vanishes for non-zero images (the linear kernel of very small
+    numbers) RANK_DEFICIENT. Gradients are stopped.
     """
     checks.shapes(train=(init.train, "n d"), coefficients=(init.coefficients, "n k"), gram=(init.gram, "k k"))
     checks.floating(train=init.train, coefficients=init.coefficients, gram=init.gram)
     checks.finite(train=init.train, coefficients=init.coefficients)
     check_sparsity(sparsity, init.gram.shape[0])
-    options: dict[str, Any] = {
-        "update": update, "max_coherence": max_coherence, "min_users": min_users, "block_size": block_size,
-    }  # fmt: skip
+    replacement = {"max_coherence": max_coherence, "min_users": min_users}
     init = jax.lax.stop_gradient(init)
     rows, back, rank, status = _root(init.kernel, init.train)
     start = Dictionary(atoms=rows.T @ init.coefficients)
-    found, info = ksvd.fit(rows, start, sparsity=sparsity, num_iters=num_iters, tol=tol, **options)
-    fitted = KernelDictionary(
-        kernel=init.kernel, train=init.train, coefficients=back @ found.atoms, gram=found.atoms.T @ found.atoms
-    )
+    sizes: dict[str, Any] = {"sparsity": sparsity, "num_iters": num_iters, "tol": tol, "block_size": block_size}
+    dictionary, info = ksvd.fit(rows, start, atom_update=atom_update, **sizes, **replacement)
+    atoms = dictionary.atoms
+    fitted = KernelDictionary(kernel=init.kernel, train=init.train, coefficients=back @ atoms, gram=atoms.T @ atoms)
     lost = (info.status == Status.NON_FINITE) | (status == Status.NON_FINITE)
     status = fitinfo.diagnose((lost, Status.NON_FINITE), otherwise=fitinfo.worst(info.status, status))
     return fitted, info._replace(status=status, rank=rank)

@@ -1,12 +1,12 @@
 """K-SVD (Algorithm 2): `min |Y - D X|^2` over dictionaries D and codes X with at most s entries a signal.
 
-A sweep codes all signals by OMP, then updates atom after atom with its coefficients (`atom_update`), then gives atoms
-that nobody uses, and atoms that nearly repeat an earlier one, a new start at the signals that are coded worst, each of
-them once.
+A sweep codes all signals by OMP, then updates atom after atom with its coefficients (`atom_update`). Atoms without
+users, and atoms that nearly repeat an earlier one, are then replaced by the signals with the largest errors, each
+signal once.
 
-The codebook stage never raises the error. Coding may: OMP is greedy, and the codes of the sweep before are forgotten.
-Nothing is carried from sweep to sweep but the dictionary, so a fit in segments is the fit in one go, and any dictionary
-is a warm start.
+The codebook stage never raises the error. Coding may: OMP is greedy, and the codes of the last sweep are forgotten.
+Only the dictionary is carried from sweep to sweep, so a fit in segments equals one long fit, and any dictionary is a
+warm start.
 """
 
 from functools import partial
@@ -20,8 +20,8 @@ from jax.typing import ArrayLike
 from jaxface.core import blocks, checks, fitinfo, loops, machine
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.linalg import distances, scaling
-from jaxface.sparse import atom_update, omp
-from jaxface.sparse.atom_update import Codebook, Update
+from jaxface.sparse import omp
+from jaxface.sparse.atom_update import AtomUpdate, Codebook, approximate, count_users, update_atoms
 from jaxface.sparse.dictionary import Dictionary, SparseCode, check_dictionary, decode, unit_atoms, weighted_sum
 
 __all__ = ["code_signals", "fit", "init", "trace"]
@@ -37,7 +37,7 @@ class Sweep(NamedTuple):
 
     coding_error: jax.Array  # [], after OMP
     codebook_error: jax.Array  # [], after the update of the atoms: never larger
-    replacement_cost: jax.Array  # [], what the codes lose with the atoms that are replaced; 0 for unused ones
+    replacement_cost: jax.Array  # [], rise of the error by the replaced atoms; 0 for unused ones
     num_replaced: jax.Array  # int32 []
 
 
@@ -48,7 +48,7 @@ def init(key: jax.Array, x: ArrayLike, *, num_atoms: int) -> Dictionary:
     checks.at_least("num_atoms", num_atoms, 1)
     checks.at_most("num_atoms", num_atoms, sizes["n"], "the number of signals")
     x = jnp.asarray(x)
-    # The places of the largest of independent numbers are a draw without replacement.
+    # The indices of the largest of independent random numbers are a draw without replacement.
     order = jax.random.uniform(key, (sizes["n"],), x.dtype) + (x != 0).any(axis=1)
     _, chosen = jax.lax.top_k(order, num_atoms)
     return Dictionary(atoms=unit_atoms(x[chosen].T)[0])
@@ -61,24 +61,30 @@ def fit(
     sparsity: int,
     num_iters: int,
     tol: float = 0.0,
-    update: Update = atom_update.approximate,
+    atom_update: AtomUpdate = approximate,
     max_coherence: ArrayLike = MAX_COHERENCE,
     min_users: ArrayLike = 1,
     block_size: int = omp.BLOCK_SIZE,
 ) -> tuple[Dictionary, FitInfo]:
     """A dictionary for x `[n, d]` from `init`; the objective is the error of the codes with which each sweep starts.
 
-    Atoms with fewer than `min_users` signals, or a cosine above `max_coherence` with an earlier atom, are replaced and
-    counted; at 1 no atom is too coherent. With `tol` the fit ends when the error changes by less, relatively. At most
-    `block_size` signals are coded at a time. Gradients are stopped.
+    x, init: signals `[n, d]` and the dictionary `[d, k]` of the first sweep
+    sparsity: entries of a code, at most
+    num_iters, tol: sweeps, at most; the fit ends when the error changes by less than `tol`, relatively
+    atom_update: the codebook stage, `approximate` or `exact` of `sparse.atom_update`
+    max_coherence: an atom with a cosine above it with an earlier atom is replaced; at 1 none is
+    min_users: an atom with fewer signals is replaced
+    block_size: signals that are coded at a time
+
+    Replaced atoms are counted in the report. Gradients are stopped.
     """
     _check(x, init, sparsity, max_coherence, min_users, block_size)
-    options = {"sparsity": sparsity, "update": update, "block_size": block_size}
+    options = {"sparsity": sparsity, "atom_update": atom_update, "block_size": block_size}
     x = jax.lax.stop_gradient(jnp.asarray(x))
     return _fit(x, init, max_coherence, min_users, num_iters=num_iters, tol=tol, **options)
 
 
-@partial(jax.jit, static_argnames=("sparsity", "num_iters", "tol", "update", "block_size"))
+@partial(jax.jit, static_argnames=("sparsity", "num_iters", "tol", "atom_update", "block_size"))
 def _fit(
     x: jax.Array,
     init: Dictionary,
@@ -88,12 +94,12 @@ def _fit(
     sparsity: int,
     num_iters: int,
     tol: float,
-    update: Update,
+    atom_update: AtomUpdate,
     block_size: int,
 ) -> tuple[Dictionary, FitInfo]:
     def step(state: tuple[Dictionary, jax.Array]) -> tuple[tuple[Dictionary, jax.Array], jax.Array]:
         dictionary, replaced = state
-        dictionary, report = _sweep(dictionary, x, max_coherence, min_users, sparsity, update, block_size)
+        dictionary, report = _sweep(dictionary, x, max_coherence, min_users, sparsity, atom_update, block_size)
         return (dictionary, replaced + report.num_replaced), report.coding_error
 
     power = scaling.exponent(x)
@@ -114,7 +120,7 @@ def trace(
     *,
     sparsity: int,
     num_iters: int,
-    update: Update = atom_update.approximate,
+    atom_update: AtomUpdate = approximate,
     max_coherence: ArrayLike = MAX_COHERENCE,
     min_users: ArrayLike = 1,
     block_size: int = omp.BLOCK_SIZE,
@@ -122,12 +128,12 @@ def trace(
     """`fit` with the report of every sweep, `[t]`: what coding, updating and replacing did to the error."""
     _check(x, init, sparsity, max_coherence, min_users, block_size)
     checks.at_least("num_iters", num_iters, 1)
-    options = {"sparsity": sparsity, "update": update, "block_size": block_size}
+    options = {"sparsity": sparsity, "atom_update": atom_update, "block_size": block_size}
     x = jax.lax.stop_gradient(jnp.asarray(x))
     return _trace(x, init, max_coherence, min_users, num_iters=num_iters, **options)
 
 
-@partial(jax.jit, static_argnames=("sparsity", "num_iters", "update", "block_size"))
+@partial(jax.jit, static_argnames=("sparsity", "num_iters", "atom_update", "block_size"))
 def _trace(
     x: jax.Array,
     init: Dictionary,
@@ -136,14 +142,14 @@ def _trace(
     *,
     sparsity: int,
     num_iters: int,
-    update: Update,
+    atom_update: AtomUpdate,
     block_size: int,
 ) -> tuple[Dictionary, Sweep]:
     power = scaling.exponent(x)
     x = scaling.shifted(x, -power)
 
     def step(dictionary: Dictionary, _: None) -> tuple[Dictionary, Sweep]:
-        return _sweep(dictionary, x, max_coherence, min_users, sparsity, update, block_size)
+        return _sweep(dictionary, x, max_coherence, min_users, sparsity, atom_update, block_size)
 
     dictionary, report = jax.lax.scan(step, _constant(init, x), length=num_iters)
     errors = {name: scaling.shifted(value, 2 * power) for name, value in report._asdict().items() if name in _ERRORS}
@@ -156,14 +162,14 @@ def _sweep(
     max_coherence: ArrayLike,
     min_users: ArrayLike,
     sparsity: int,
-    update: Update,
+    atom_update: AtomUpdate,
     block_size: int,
 ) -> tuple[Dictionary, Sweep]:
     """Coding, codebook, replacement."""
     coded = code_signals(dictionary, x, sparsity=sparsity, block_size=block_size)
-    book = atom_update.update_atoms(coded, update=update)
-    too_few = atom_update.count_users(book.codes, num_atoms=book.atoms.shape[0]) < min_users
-    atoms, replaced = replace_atoms(book, x, too_few | repeats(book.atoms, max_coherence))
+    book = update_atoms(coded, atom_update=atom_update)
+    too_few = count_users(book.codes, num_atoms=book.atoms.shape[0]) < min_users
+    atoms, replaced = replace_atoms(book, x, too_few | is_too_coherent(book.atoms, max_coherence))
     report = Sweep(
         coding_error=(coded.residual**2).sum(),
         codebook_error=(book.residual**2).sum(),
@@ -174,7 +180,7 @@ def _sweep(
 
 
 def code_signals(dictionary: Dictionary, x: jax.Array, *, sparsity: int, block_size: int) -> Codebook:
-    """The coding stage: codes `[n, s]` of x `[n, d]` by OMP, and what they leave."""
+    """The coding stage: codes `[n, s]` of x `[n, d]` by OMP, and the residual."""
     encoder = omp.batch_encoder(dictionary, sparsity=sparsity)
 
     def code_one(signal: jax.Array) -> tuple[SparseCode, jax.Array]:
@@ -185,16 +191,16 @@ def code_signals(dictionary: Dictionary, x: jax.Array, *, sparsity: int, block_s
     return Codebook(dictionary.atoms.T, codes, residual)
 
 
-def repeats(atoms: jax.Array, max_coherence: ArrayLike) -> jax.Array:
+def is_too_coherent(atoms: jax.Array, max_coherence: ArrayLike) -> jax.Array:
     """Which atoms `[k, d]` (rows) have a cosine above `max_coherence`, of either sign, with an earlier one."""
-    cosines = jnp.minimum(jnp.abs(distances.cosine_matrix(atoms, atoms)), 1)  # that of equal atoms is rounded
+    cosines = jnp.minimum(jnp.abs(distances.cosine_matrix(atoms, atoms)), 1)  # above 1 by rounding
     return (jnp.tril(cosines, -1) > max_coherence).any(axis=1)
 
 
 def replace_atoms(book: Codebook, x: jax.Array, is_unfit: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Atoms `[k, d]` with the unfit ones `[k]` moved to the signals that are coded worst, and which were moved.
+    """Atoms `[k, d]` after the replacement of the unfit ones, and which atoms `[k]` were replaced.
 
-    The r-th unfit atom takes the r-th worst signal, as long as there are signals that are not coded to rounding.
+    The r-th unfit atom becomes the signal with the r-th largest error, as long as that error is more than rounding.
     """
     n, k = x.shape[0], book.atoms.shape[0]
     left = distances.norm(book.residual)

@@ -8,13 +8,14 @@ residual r to be orthogonal to all atoms taken. With `G = D'D` the residual itse
     D'r = D'y - G_I x_I        x_I = M'M D_I'y        |r|^2 = |y|^2 - sum_t c_t^2,   c = M D_I'y
 
 M is the inverse of the Cholesky factor of G_II and grows by a row a step. Atoms may have any length: the pursuit runs
-on unit atoms, and coefficients are those of the given ones.
+on unit atoms, and the coefficients are rescaled to the atoms as they came.
 
-A pursuit ends early where the residual is at most `tol |y|`, where no atom correlates with it beyond rounding, or where
-the best one depends on those taken. From differences of squares, `tol` below the root of the precision is not seen.
+A pursuit ends early if the residual is at most `tol |y|`, if no atom correlates with it beyond rounding, or if the best
+atom depends linearly on the chosen ones. `|r|` comes from differences of squares, so a `tol` below sqrt(eps) has no
+effect.
 
-The choice of atoms is constant under differentiation; the values have the derivatives of the least squares on the
-chosen atoms, of first order.
+Under differentiation the choice of atoms is constant, and the values have the first derivatives of the least squares on
+the chosen atoms.
 """
 
 from collections.abc import Callable
@@ -40,13 +41,13 @@ from jaxface.sparse.dictionary import (
 __all__ = ["batch_encoder", "encode_batch"]
 
 BLOCK_SIZE = 512  # signals in flight: their correlations with 2,048 atoms fit the cache
-_WIDTH_STEP = 5  # the sums of a step have this many terms more than it needs, at most
-_GROUP = 64  # neighbouring correlations whose largest is found at once
+_WIDTH_STEP = 5  # widths of the sums that are compiled are multiples of it
+_GROUP = 64  # the largest correlation is found in two stages, groups first
 _ROUNDING = 32  # correlations below this many roundings of |y| are none
 
 
 class Atoms(NamedTuple):
-    """What a pursuit asks of k unit atoms."""
+    """The products with k unit atoms that a pursuit needs."""
 
     left: Callable[[jax.Array, jax.Array, jax.Array, jax.Array], jax.Array]  # (D'y [k], I [s], x [s], t) -> D'r [k]
     inner: Callable[[jax.Array], jax.Array]  # I [s] -> D_I'D_I [s, s]
@@ -66,7 +67,7 @@ class _Pursuit(NamedTuple):
 def encode(dictionary: Dictionary, x: ArrayLike, *, sparsity: int, tol: ArrayLike = 0.0) -> SparseCode:
     """The code of one signal x `[d]`. No Gram matrix is made: a step costs a product with the dictionary.
 
-    NaN is refused; inside a transformation, where values cannot be looked at, its code is -1 with values NaN.
+    NaN is refused. Inside a transformation values cannot be checked: there NaN gives indices -1 and values NaN.
     """
     check_dictionary(dictionary, x, "d", sparsity)
     checks.between("tol", tol, 0.0, 1.0)
@@ -147,7 +148,7 @@ def _atoms_of(gram: jax.Array) -> Atoms:
     """Unit atoms by their Gram matrix `[k, k]`."""
 
     def left(correlations: jax.Array, support: jax.Array, values: jax.Array, step: jax.Array) -> jax.Array:
-        # One sum of rows for each width, for half of the terms of the widest would be zero on average.
+        # Compile one sum per support width (multiples of 5): a single full-width sum would add zeros half of the time.
         most = support.shape[0] - 1
         sums = [partial(_without, width=min(width, most)) for width in range(0, most + _WIDTH_STEP, _WIDTH_STEP)]
         return jax.lax.switch((step + _WIDTH_STEP - 1) // _WIDTH_STEP, sums, correlations, gram, support, values)
@@ -180,7 +181,7 @@ def _pursue(atoms: Atoms, correlations: jax.Array, energy: jax.Array, *, sparsit
     steps = jnp.arange(sparsity, dtype=jnp.int32)
     end, _ = jax.lax.scan(lambda state, step: (constant(extend(state, step)), None), start, steps)
     values = end.coordinates @ end.inverse
-    # One step of iterative refinement: it mends rounding, and its derivatives are those of the least squares.
+    # One step of iterative refinement: it reduces rounding, and its derivatives are those of the least squares.
     error = correlations[end.support] - atoms.inner(end.support) @ values
     is_known = jnp.isfinite(total)
     values = jnp.where(is_known, values + (end.inverse @ error) @ end.inverse, jnp.nan)
@@ -194,7 +195,7 @@ def _extend(
     sparsity, k = state.support.shape[0], correlations.shape[0]
     steps = jnp.arange(sparsity, dtype=jnp.int32)
     left = atoms.left(correlations, state.support, state.coordinates @ state.inverse, step)
-    # Those of the atoms taken are zero but for rounding: never to be chosen again.
+    # Zero the correlations of chosen atoms, so that rounding cannot select one twice.
     left = left.at[jnp.where(steps < step, state.support, k)].set(0, mode="drop")
     atom = _largest(left)
     along = state.inverse @ atoms.inner_with(state.support, atom)  # coordinates in the span of the atoms taken
@@ -221,7 +222,7 @@ def _extend(
 def _largest(correlations: jax.Array) -> jax.Array:
     """The place of the largest `|c_j|` of c `[k]`, the first among equals: its group, then its place there.
 
-    All of c is read once. Looking for the maximum among k numbers takes three times as long.
+    Two stages read all of c once; a plain argmax of k numbers takes three times as long.
     """
     k = correlations.shape[0]
     groups = jnp.pad(correlations, (0, -k % _GROUP)).reshape(-1, _GROUP)
@@ -230,5 +231,5 @@ def _largest(correlations: jax.Array) -> jax.Array:
 
 
 def _rescaled(code: SparseCode, length: jax.Array) -> SparseCode:
-    """Coefficients of the given atoms from those of the unit ones."""
+    """Coefficients for atoms of length `length` from those for unit atoms."""
     return SparseCode(code.indices, code.values / length[code.indices])

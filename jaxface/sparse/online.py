@@ -5,10 +5,10 @@ Of all signals seen, the error of a dictionary depends on two sums only (their c
     |Y - D X|^2 = |Y|^2 - 2 tr D'B + tr D'D A        A = sum x x' [k, k]      B = sum y x' [d, k]
 
 so a step codes a batch, adds it to the sums, and goes once over the atoms: `d_j += (b_j - D a_j) / A_jj`, then unit
-length, with the sums scaled so that their products stay. Codes age with the dictionary that made them, so before batch
-t is added the sums are multiplied by `(1 - 1/t)^forgetting`: at 1 the weight of a batch grows like its number.
+length, with the sums scaled accordingly. Old codes belong to an old dictionary, so before batch t is added the sums are
+multiplied by `(1 - 1/t)^forgetting`: at 1 the weight of a batch grows like its number.
 
-The state is all there is: saved and restored after any batch, the stream goes on as if nothing had happened.
+The state holds everything: saved and restored after any batch, a stream continues with the same numbers.
 """
 
 from collections.abc import Iterable
@@ -24,13 +24,13 @@ from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.sparse import ksvd, omp
 from jaxface.sparse.atom_update import Codebook
-from jaxface.sparse.dictionary import Dictionary, SparseCode, check_dictionary, dense, unit_atoms
+from jaxface.sparse.dictionary import Dictionary, SparseCode, as_vector, check_dictionary, unit_atoms
 
 __all__ = ["State", "fit_stream", "init"]
 
 
 class State(NamedTuple):
-    """The dictionary and the sums, all the memory of a stream."""
+    """The dictionary and the sums: all that a stream remembers."""
 
     dictionary: Dictionary
     code_moment: jax.Array  # [k, k], A
@@ -42,12 +42,12 @@ class State(NamedTuple):
 class Step(NamedTuple):
     """Report of a batch."""
 
-    relative_error: jax.Array  # [], |Y - D X|^2 / |Y|^2 of the batch before it was learnt from
+    relative_error: jax.Array  # [], |Y - D X|^2 / |Y|^2 of the batch, before the update
     num_replaced: jax.Array  # int32 []
 
 
 def init(dictionary: Dictionary) -> State:
-    """A stream that begins with this dictionary: of `ksvd.init` on a first batch, or of another fit."""
+    """The start of a stream from a dictionary, such as that of `ksvd.init` or `ksvd.fit` on a first batch."""
     d, k = dictionary.atoms.shape
     dtype = dictionary.atoms.dtype
     return State(
@@ -69,11 +69,12 @@ def fit_stream(
     min_share: ArrayLike = 0.01,
     block_size: int = omp.BLOCK_SIZE,
 ) -> tuple[State, FitInfo]:
-    """Goes over batches `[b, d]`, from the state of a new stream or of one that was interrupted; on the host.
+    """Learns from batches `[b, d]`, from the state of a new stream or of an interrupted one; on the host.
 
-    The objective is the relative error of each batch before it was learnt from. Batches of a few hundred signals are
-    best, a few for each atom. All of one size are one program; rows of zeros fill the last one without effect. The sums
-    are in the unit of the signals squared: where that leaves the range of their type, the status is NON_FINITE.
+    The objective is the relative error of each batch before the update with it. Batches of a few hundred signals are
+    best, a few for each atom. Batches of one size are one compiled program; the last one may be filled with rows of
+    zeros, which change nothing. The sums have the unit of the squared signals; if they leave the range of their type,
+    the status is NON_FINITE.
     """
     steps = []
     for batch in batches:
@@ -108,10 +109,10 @@ def update(
     min_share: ArrayLike = 0.01,
     block_size: int = omp.BLOCK_SIZE,
 ) -> tuple[State, Step]:
-    """One batch x `[b, d]`; a batch whose error is not finite leaves the state as it was.
+    """One batch x `[b, d]`; a batch whose error is not finite does not change the state.
 
-    Atoms with fewer users than `min_share` of the mean, or a cosine above `max_coherence` with an earlier atom, move to
-    the signals of the batch that are coded worst, and their sums to zero.
+    Atoms with fewer users than `min_share` of the mean, or a cosine above `max_coherence` with an earlier atom, are
+    replaced by the signals of the batch with the largest errors, and their sums are set to zero.
     """
     check_dictionary(state.dictionary, x, "b d", sparsity)
     checks.at_least("signals of a batch", np.shape(x)[0], 1)
@@ -139,7 +140,7 @@ def _update(
     state = _descend(_collect(state, x, book.codes, forgetting))
     too_few = state.num_users < min_share * state.num_users.mean()
     atoms = state.dictionary.atoms.T
-    unfit = too_few | ksvd.repeats(atoms, max_coherence)
+    unfit = too_few | ksvd.is_too_coherent(atoms, max_coherence)
     atoms, replaced = ksvd.replace_atoms(Codebook(atoms, book.codes, book.residual), x, unfit)
     report = Step(
         relative_error=_relative_error(book.residual, x),
@@ -151,11 +152,11 @@ def _update(
 
 
 def _collect(state: State, x: jax.Array, codes: SparseCode, forgetting: ArrayLike) -> State:
-    """The sums with a batch more, those before it faded."""
+    """The sums after fading them and adding a batch."""
     k = state.num_users.shape[0]
     number = state.num_batches + 1
     fade = (1 - 1 / number.astype(x.dtype)) ** jnp.asarray(forgetting, x.dtype)
-    rows = jax.vmap(partial(dense, num_atoms=k))(codes)  # [b, k]
+    rows = jax.vmap(partial(as_vector, num_atoms=k))(codes)  # [b, k]
     return state._replace(
         code_moment=fade * state.code_moment + rows.T @ rows,
         cross_moment=fade * state.cross_moment + x.T @ rows,
@@ -165,7 +166,7 @@ def _collect(state: State, x: jax.Array, codes: SparseCode, forgetting: ArrayLik
 
 
 def _relative_error(residual: jax.Array, x: jax.Array) -> jax.Array:
-    """`|E|^2 / |Y|^2`; NaN where sums of squares leave the range of the type, for the state is made of such sums."""
+    """`|E|^2 / |Y|^2`; NaN if the sums of squares, of which the state consists, leave the range of the type."""
     energy, largest = (x**2).sum(), jnp.abs(x).max()
     limits = jnp.finfo(x.dtype)
     lost = (largest > 0) & ((largest**2 < limits.tiny / limits.eps**2) | (energy > limits.max * limits.eps))
@@ -178,9 +179,9 @@ def _descend(state: State) -> State:
     moment, cross = state.code_moment, state.cross_moment.T
 
     def move(j: jax.Array, atoms: jax.Array) -> jax.Array:
-        own = moment[j, j]
-        step = (cross[j] - moment[j] @ atoms) / jnp.where(own > 0, own, 1)
-        return atoms.at[j].add(jnp.where(own > 0, step, 0))
+        energy = moment[j, j]
+        step = (cross[j] - moment[j] @ atoms) / jnp.where(energy > 0, energy, 1)
+        return atoms.at[j].add(jnp.where(energy > 0, step, 0))
 
     moved = jax.lax.fori_loop(0, moment.shape[0], move, state.dictionary.atoms.T)
     atoms, length = unit_atoms(moved.T)
@@ -192,7 +193,7 @@ def _descend(state: State) -> State:
 
 
 def _forget(state: State, replaced: jax.Array) -> State:
-    """Sums without the atoms `[k]` that were replaced."""
+    """The sums, zero for the atoms `[k]` that were replaced."""
     kept = ~replaced
     return state._replace(
         code_moment=jnp.where(kept[:, None] & kept[None, :], state.code_moment, 0),

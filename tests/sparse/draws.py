@@ -37,3 +37,18 @@ def top_mask(shape=(6, 5), num_rows=3):
     mask = np.zeros(shape, bool)
     mask[:num_rows] = True
     return mask.ravel()
+
+
+def signals(rng, n=90, d=8):
+    """More signals than two chunks of users, of uneven use: few atoms explain much."""
+    return rng.normal(size=(n, d)) * np.linspace(3, 0.3, d)
+
+
+def start(rng, k=12, d=8):
+    return dictionary(rng, d=d, k=k)
+
+
+def centered_faces(rng):
+    """Faces about their mean, in float32."""
+    x = faces(rng).astype(np.float32)
+    return x - x.mean(axis=0)

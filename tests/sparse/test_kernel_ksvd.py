@@ -8,6 +8,7 @@ from jaxface.linalg import gram
 from jaxface.sparse import atom_update, kernel_ksvd, ksvd, omp
 from jaxface.sparse.dictionary import Dictionary, KernelDictionary
 from tests.reference import sparse_reference as reference
+from tests.sparse import draws
 from tests.tolerances import assert_close
 
 SETTINGS = {"sparsity": 3, "num_iters": 3, "max_coherence": 1.0, "min_users": 0}
@@ -23,7 +24,7 @@ def test_equals_the_method_in_kernel_values_only(rng):
     init = kernel_ksvd.init(jax.random.key(0), kernel, x, num_atoms=8)
     k = np.asarray(kernel(x, x))
     coefficients, errors = reference.kernel_ksvd(k, np.asarray(init.coefficients), 3, 3)
-    fitted, info = kernel_ksvd.fit(init, update=atom_update.exact, **SETTINGS)
+    fitted, info = kernel_ksvd.fit(init, atom_update=atom_update.exact, **SETTINGS)
     assert_close(info.objective, errors, factor=1e4)
     signs = np.sign(np.diag(coefficients.T @ k @ np.asarray(fitted.coefficients)))
     # Coefficients along tiny eigenvalues of K are free; atoms are compared where they are used, on the images.
@@ -79,3 +80,11 @@ def test_the_burden():
     assert kernel_ksvd.gram_bytes(1000, dtype=jnp.float64) == 8_000_000
     with pytest.raises(ValueError, match="num_samples must be at least 1; got 0"):
         kernel_ksvd.gram_bytes(0, dtype=jnp.float32)
+
+
+def test_a_kernel_out_of_range_is_a_status(rng):
+    x = draws.centered_faces(rng)
+    for scale, status in ((2.0**-100, Status.RANK_DEFICIENT), (2.0**80, Status.NON_FINITE)):
+        start = kernel_ksvd.init(jax.random.key(0), gram.linear(), np.float32(scale) * x, num_atoms=10)
+        start = jax.tree.map(lambda leaf: jnp.nan_to_num(leaf), start)
+        assert int(kernel_ksvd.fit(start, sparsity=3, num_iters=1)[1].status) == status

@@ -6,32 +6,24 @@ import numpy as np
 import pytest
 
 from jaxface.core.fitinfo import Status
-from jaxface.sparse import atom_update, ksvd, online
-from jaxface.sparse.atom_update import Codebook
-from jaxface.sparse.dictionary import Dictionary, SparseCode, dense
+from jaxface.sparse import ATOM_UPDATES, atom_update, ksvd, omp
+from jaxface.sparse.dictionary import Dictionary, as_vector, decode
 from tests.reference import sparse_reference as reference
 from tests.sparse import draws
+from tests.sparse.draws import signals, start
 from tests.tolerances import assert_close
 
-UPDATES = {"approximate": atom_update.approximate, "exact": atom_update.exact}
+KEY = jax.random.key(0)
+TINY, SMALL, LARGE, HUGE = 2.0**-100, 2.0**-33, 2.0**33, 2.0**80
 NO_REPLACEMENT = {"max_coherence": 1.0, "min_users": 0}
 
 
-def signals(rng, n=90, d=8):
-    """More signals than two chunks of users, of uneven use: few atoms explain much."""
-    return rng.normal(size=(n, d)) * np.linspace(3, 0.3, d)
-
-
-def start(rng, k=12, d=8):
-    return draws.dictionary(rng, d=d, k=k)
-
-
-@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("update", ATOM_UPDATES)
 def test_equals_the_textbook_loop(update, rng):
     x, init = signals(rng), start(rng)
     exact = update == "exact"
     atoms, errors = reference.ksvd(np.asarray(init.atoms), x, 3, 3, exact=exact)
-    fitted, info = ksvd.fit(x, init, sparsity=3, num_iters=3, update=UPDATES[update], **NO_REPLACEMENT)
+    fitted, info = ksvd.fit(x, init, sparsity=3, num_iters=3, atom_update=ATOM_UPDATES[update], **NO_REPLACEMENT)
     # The sign of a singular vector is free.
     signs = np.sign((np.asarray(fitted.atoms) * atoms).sum(axis=0))
     assert_close(np.asarray(fitted.atoms) * signs, atoms, factor=1e4 if exact else 10)
@@ -40,28 +32,12 @@ def test_equals_the_textbook_loop(update, rng):
     assert int(info.status) == Status.OK
 
 
-@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("update", ATOM_UPDATES)
 def test_the_codebook_stage_never_raises_the_error(update, rng):
     x, init = signals(rng), start(rng)
-    _, report = ksvd.trace(x, init, sparsity=3, num_iters=12, update=UPDATES[update])
+    _, report = ksvd.trace(x, init, sparsity=3, num_iters=12, atom_update=ATOM_UPDATES[update])
     assert np.all(np.asarray(report.codebook_error) <= np.asarray(report.coding_error) * (1 + 1e-12))
     assert report.codebook_error[-1] < 0.8 * report.coding_error[0]
-
-
-def test_every_atom_lowers_the_error_exact_ones_most(rng):
-    x, init = signals(rng), start(rng)
-    coded = ksvd.code_signals(init, jnp.asarray(x), sparsity=3, block_size=256)
-    after = {name: atom_update.update_atoms(coded, update=update) for name, update in UPDATES.items()}
-    errors = {name: float((book.residual**2).sum()) for name, book in after.items()}
-    assert errors["exact"] < errors["approximate"] < float((coded.residual**2).sum())
-
-
-def test_the_residual_is_that_of_the_codes(rng):
-    x, init = signals(rng), start(rng)
-    coded = ksvd.code_signals(init, jnp.asarray(x), sparsity=3, block_size=32)
-    for book in (coded, atom_update.update_atoms(coded, update=atom_update.approximate)):
-        rows = np.asarray(jax.vmap(lambda code: dense(code, num_atoms=12))(book.codes))
-        assert_close(book.residual, x - rows @ np.asarray(book.atoms))
 
 
 def test_the_trace_is_the_fit(rng):
@@ -102,7 +78,7 @@ def test_recovers_the_dictionary_that_made_the_signals():
     assert info.objective[-1] < 0.2 * info.objective[0]
 
 
-@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("update", ATOM_UPDATES)
 def test_stacked_and_reweighted_are_the_same_algorithm(update, rng):
     """(15): rows of weight 1 and sqrt(beta) are rows of weight sqrt(1 + beta), and not 1 + sqrt(beta)."""
     beta, seen = 5.0, np.arange(8) < 3
@@ -111,7 +87,7 @@ def test_stacked_and_reweighted_are_the_same_algorithm(update, rng):
 
     def sweep(signals, atoms):
         init = Dictionary(atoms=jnp.asarray(atoms))
-        settings = {"sparsity": 3, "num_iters": 1, "update": UPDATES[update]} | NO_REPLACEMENT
+        settings = {"sparsity": 3, "num_iters": 1, "atom_update": ATOM_UPDATES[update]} | NO_REPLACEMENT
         fitted, info = ksvd.fit(signals, init, **settings)
         coded = ksvd.code_signals(fitted, jnp.asarray(signals), sparsity=3, block_size=256)
         return np.asarray(fitted.atoms), np.asarray(coded.codes.indices), np.asarray(coded.codes.values), info
@@ -160,7 +136,7 @@ def test_coherent_atoms_are_replaced_and_their_cost_is_told(rng):
     twin = np.asarray(init.atoms).copy()
     twin[:, 5] = -twin[:, 2] + 1e-3 * twin[:, 0]
     coded = ksvd.code_signals(Dictionary(atoms=jnp.asarray(twin)), jnp.asarray(x), sparsity=3, block_size=256)
-    unfit = ksvd.repeats(coded.atoms, 0.99)
+    unfit = ksvd.is_too_coherent(coded.atoms, 0.99)
     np.testing.assert_array_equal(np.flatnonzero(unfit), [5])
     # A threshold that many atoms fail, so that used ones go: the cost is what their part of the codes was worth.
     _, report = ksvd.trace(x, init, sparsity=3, num_iters=1, max_coherence=0.5)
@@ -170,10 +146,10 @@ def test_coherent_atoms_are_replaced_and_their_cost_is_told(rng):
     assert_close(report.codebook_error, without.codebook_error)
 
     book = atom_update.update_atoms(
-        ksvd.code_signals(init, jnp.asarray(x), sparsity=3, block_size=256), update=atom_update.approximate
+        ksvd.code_signals(init, jnp.asarray(x), sparsity=3, block_size=256), atom_update=atom_update.approximate
     )
-    gone = np.asarray(ksvd.repeats(book.atoms, 0.5))
-    rows = np.array(jax.vmap(lambda code: dense(code, num_atoms=12))(book.codes))
+    gone = np.asarray(ksvd.is_too_coherent(book.atoms, 0.5))
+    rows = np.array(jax.vmap(lambda code: as_vector(code, num_atoms=12))(book.codes))
     rows[:, gone] = 0
     left = ((x - rows @ np.asarray(kept.atoms).T) ** 2).sum()
     assert_close(report.codebook_error + report.replacement_cost, np.array([left]), factor=10)
@@ -208,26 +184,6 @@ def test_init_takes_different_signals_of_length_one(rng):
     assert (np.linalg.norm(ksvd.init(jax.random.key(1), x, num_atoms=4).atoms, axis=0) > 0.5).all()
 
 
-@pytest.mark.parametrize("spectrum", [[3, 1, 0.5], [2, 2, 1], [2], [1e-8, 1e-9], [5, 4.999, 4.998, 4.99]])
-def test_exact_update_is_the_leading_singular_vector(spectrum, rng):
-    """On the side of the start. Also where singular values repeat, or there is one only."""
-    u, v = (np.linalg.qr(rng.normal(size=(n, len(spectrum))))[0] for n in (40, 30))
-    r = (u * np.array(spectrum)) @ v.T
-    first = r.T @ rng.normal(size=40)
-    found = np.asarray(atom_update.exact(lambda vector: r.T @ (r @ vector), jnp.asarray(first)))
-    assert_close(np.linalg.norm(found), 1.0)
-    assert_close(np.linalg.norm(r @ found), spectrum[0], factor=10)
-    assert found @ first > 0
-    assert not np.asarray(atom_update.exact(lambda vector: 0 * vector, jnp.zeros(30))).any()
-
-
-def test_users_are_counted(rng):
-    codes = SparseCode(jnp.asarray([[0, 2], [2, 0], [1, 0]]), jnp.asarray([[1.0, 2], [3, 0], [-1, 0]]))
-    np.testing.assert_array_equal(atom_update.count_users(codes, num_atoms=4), [1, 1, 2, 0])
-    book = Codebook(jnp.eye(4), codes, jnp.zeros((3, 4)))
-    assert_close(atom_update.update_atoms(book, update=atom_update.approximate).atoms[3], np.eye(4)[3])
-
-
 def test_no_gradient_through_a_fit(rng):
     x = jnp.asarray(rng.normal(size=(30, 8)))
     start = ksvd.init(jax.random.key(0), x, num_atoms=6)
@@ -241,13 +197,48 @@ def test_no_gradient_through_a_fit(rng):
 
 def test_at_one_no_atom_is_too_coherent(rng):
     atoms = rng.normal(size=(300, 7)).astype(np.float32)
-    assert not np.asarray(ksvd.repeats(jnp.concatenate([atoms, atoms]), 1.0)).any()
-    assert np.asarray(ksvd.repeats(jnp.concatenate([atoms, atoms]), 0.9999))[300:].all()
+    assert not np.asarray(ksvd.is_too_coherent(jnp.concatenate([atoms, atoms]), 1.0)).any()
+    assert np.asarray(ksvd.is_too_coherent(jnp.concatenate([atoms, atoms]), 0.9999))[300:].all()
 
 
 def test_no_signals(rng):
     start = ksvd.init(jax.random.key(0), rng.normal(size=(6, 8)), num_atoms=4)
     with pytest.raises(ValueError, match="number of signals must be at least 1; got 0"):
         ksvd.fit(np.zeros((0, 8)), start, sparsity=1, num_iters=1)
-    with pytest.raises(ValueError, match="signals of a batch must be at least 1; got 0"):
-        online.update(online.init(start), np.zeros((0, 8)), sparsity=1)
+
+
+def test_nan_under_jit_is_non_finite(rng):
+    x = jnp.asarray(draws.centered_faces(rng)).at[3, 7].set(jnp.nan)
+    start = Dictionary(atoms=jnp.eye(30, 10))
+    assert int(jax.jit(lambda x: ksvd.fit(x, start, sparsity=3, num_iters=1)[1].status)(x)) == Status.NON_FINITE
+
+
+@pytest.mark.parametrize("scale", [TINY, SMALL, LARGE, HUGE])
+@pytest.mark.parametrize("update", ATOM_UPDATES)
+def test_dictionaries_and_codes_follow_the_unit(update, scale, rng):
+    x, unit = draws.centered_faces(rng), np.float32(scale)
+    settings = {"sparsity": 3, "num_iters": 2, "atom_update": ATOM_UPDATES[update]}
+    expected, report = ksvd.fit(x, ksvd.init(KEY, x, num_atoms=10), **settings)
+    found, info = ksvd.fit(unit * x, ksvd.init(KEY, unit * x, num_atoms=10), **settings)
+    np.testing.assert_array_equal(found.atoms, expected.atoms)
+    if scale == HUGE:
+        assert int(info.status) == Status.NON_FINITE
+    else:
+        assert int(info.status) == Status.OK
+        assert_close(info.objective, report.objective * unit**2)
+    codes, codes1 = (omp.encode_batch(found, s * x, sparsity=3) for s in (unit, np.float32(1)))
+    np.testing.assert_array_equal(codes.indices, codes1.indices)
+    np.testing.assert_array_equal(codes.values / unit, codes1.values)
+    long, one = Dictionary(atoms=unit * found.atoms), omp.encode(found, x[0], sparsity=3)
+    np.testing.assert_array_equal(omp.encode(long, unit * x[0], sparsity=3).values, one.values)
+
+
+def test_objectives_are_values_where_the_steps_start(rng):
+    x = draws.centered_faces(rng).astype(np.float64)
+    start = ksvd.init(KEY, x, num_atoms=10)
+    _, info = ksvd.fit(x, start, sparsity=3, num_iters=2)
+    after, _ = ksvd.fit(x, start, sparsity=3, num_iters=1)
+    for entry, dictionary in zip(info.objective, (start, after), strict=True):
+        codes = omp.encode_batch(dictionary, x, sparsity=3)
+        rebuilt = jax.vmap(lambda code, d=dictionary: decode(d, code))(codes)
+        assert_close(entry, ((x - rebuilt) ** 2).sum())

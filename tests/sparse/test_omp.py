@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import orthogonal_mp_gram
 
 from jaxface.linalg import gram
-from jaxface.sparse import omp
-from jaxface.sparse.dictionary import Dictionary, KernelDictionary, decode, dense
+from jaxface.sparse import ksvd, omp
+from jaxface.sparse.dictionary import Dictionary, KernelDictionary, as_vector, decode
 from tests.reference import sparse_reference as reference
 from tests.sparse import draws
 from tests.tolerances import assert_close
@@ -49,7 +49,7 @@ def test_supports_of_scikit_learn(rng):
     atoms = np.asarray(dictionary.atoms)
     peer = orthogonal_mp_gram(atoms.T @ atoms, atoms.T @ x.T, n_nonzero_coefs=6).T
     codes = omp.encode_batch(dictionary, x, sparsity=6)
-    assert_close(jax.vmap(lambda code: dense(code, num_atoms=30))(codes), peer, factor=10)
+    assert_close(jax.vmap(lambda code: as_vector(code, num_atoms=30))(codes), peer, factor=10)
 
 
 def test_residual_is_orthogonal_to_the_atoms_taken(rng):
@@ -104,7 +104,7 @@ def test_sparse_signals_are_recovered(rng):
     dictionary = draws.dictionary(rng, d=16, k=24)
     x, codes = draws.sparse_signals(rng, np.asarray(dictionary.atoms), 30, 2)
     found = omp.encode_batch(dictionary, x, sparsity=5)
-    recovered = jax.vmap(lambda code: dense(code, num_atoms=24))(found)
+    recovered = jax.vmap(lambda code: as_vector(code, num_atoms=24))(found)
     right = np.abs(np.asarray(recovered) - codes).max(axis=1) < 1e-8
     assert right.mean() > 0.8
     assert not np.asarray(found.values)[right][:, 2:].any()
@@ -256,10 +256,29 @@ def test_the_linear_kernel_is_the_plain_pursuit(rng):
     assert_close(omp.kernel_encode(dictionary, y, sparsity=3), expected, factor=10)
 
 
-def test_a_batch_of_codes_is_no_code(rng):
-    atoms = draws.dictionary(rng)
-    codes = omp.encode_batch(atoms, rng.normal(size=(5, 8)), sparsity=2)
-    with pytest.raises(ValueError, match=r"indices must have shape \[s\]; got shape \(5, 2\)"):
-        decode(atoms, codes)
-    with pytest.raises(ValueError, match=r"indices must have shape \[s\]; got shape \(5, 2\)"):
-        dense(codes, num_atoms=12)
+def test_nan_is_refused_by_coders_and_unknown_inside_a_transformation(rng):
+    x = draws.centered_faces(rng)
+    dictionary = ksvd.init(jax.random.key(0), x, num_atoms=10)
+    expected = omp.encode_batch(dictionary, x, sparsity=3)
+    lost = x.copy()
+    lost[3, 7] = np.nan
+    with pytest.raises(ValueError, match="x must be finite; 1 of 1200"):
+        omp.encode_batch(dictionary, lost, sparsity=3)
+    for coder in (
+        lambda x: omp.encode_batch(dictionary, x, sparsity=3),
+        jax.vmap(lambda x: omp.encode(dictionary, x, sparsity=3)),
+    ):
+        found = jax.jit(coder)(lost)
+        assert (found.indices[3] == -1).all()
+        assert np.isnan(found.values[3]).all()
+        others = np.delete(np.arange(len(x)), 3)
+        np.testing.assert_array_equal(found.indices[others], expected.indices[others])
+        assert np.isnan(decode(dictionary, jax.tree.map(lambda leaf: leaf[3], found))).all()
+    atoms = dictionary.atoms.at[2, 1].set(jnp.nan)
+    assert np.isnan(jax.jit(lambda a: omp.encode(Dictionary(atoms=a), x[0], sparsity=3).values)(atoms)).all()
+
+
+def test_narrow_types_are_refused(rng):
+    x = draws.centered_faces(rng).astype(np.float16)
+    with pytest.raises(ValueError, match="got dtype float16"):
+        omp.encode(Dictionary(atoms=jnp.eye(30, 10)), x[0], sparsity=3)

@@ -7,7 +7,7 @@ from jaxface.core.blocks import padded_batches
 from jaxface.core.fitinfo import Status
 from jaxface.runtime.checkpoint import Checkpoints
 from jaxface.sparse import ksvd, omp, online
-from jaxface.sparse.dictionary import Dictionary, dense
+from jaxface.sparse.dictionary import Dictionary, as_vector
 from tests.reference import sparse_reference as reference
 from tests.sparse import draws
 from tests.tolerances import assert_close
@@ -29,7 +29,7 @@ def stream(rng):
 
 def error(dictionary, x):
     codes = omp.encode_batch(dictionary, x, sparsity=3)
-    rows = jax.vmap(lambda code: dense(code, num_atoms=dictionary.atoms.shape[1]))(codes)
+    rows = jax.vmap(lambda code: as_vector(code, num_atoms=dictionary.atoms.shape[1]))(codes)
     return float(((x - rows @ dictionary.atoms.T) ** 2).sum())
 
 
@@ -40,7 +40,7 @@ def test_the_sums_are_those_of_the_codes(rng):
     moment, cross = np.zeros((K, K)), np.zeros((D, K))
     for batch in batches(x):
         codes = omp.encode_batch(state.dictionary, batch, sparsity=3)
-        rows = np.asarray(jax.vmap(lambda code: dense(code, num_atoms=K))(codes))
+        rows = np.asarray(jax.vmap(lambda code: as_vector(code, num_atoms=K))(codes))
         moment, cross = moment + rows.T @ rows, cross + batch.T @ rows
         before = np.asarray(state.dictionary.atoms)
         state, _ = online.update(state, batch, sparsity=3, forgetting=0.0, max_coherence=1.0, min_share=0.0)
@@ -138,3 +138,17 @@ def test_zero_batches_change_nothing(rng):
 def test_no_batches():
     with pytest.raises(ValueError, match="batches must hold at least one batch; got none"):
         online.fit_stream(stream(np.random.default_rng(0)), iter(()), sparsity=3)
+
+
+@pytest.mark.parametrize("scale", [2.0**-100, 2.0**-66, 2.0**80])
+def test_a_stream_out_of_range_learns_nothing_and_says_so(scale, rng):
+    x = np.float32(scale) * draws.centered_faces(rng)
+    start = online.init(ksvd.init(jax.random.key(0), x, num_atoms=10))
+    state, info = online.fit_stream(start, [x[:20], x[20:]], sparsity=3)
+    assert int(info.status) == Status.NON_FINITE
+    np.testing.assert_array_equal(state.dictionary.atoms, start.dictionary.atoms)
+
+
+def test_a_batch_without_signals(rng):
+    with pytest.raises(ValueError, match="signals of a batch must be at least 1; got 0"):
+        online.update(stream(rng), np.zeros((0, D)), sparsity=1)
