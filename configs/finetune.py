@@ -20,8 +20,8 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.start = "transfer, w by log-likelihood"  # or another method of `experiments.verify`
     config.loss = "cllr"  # cllr, or pairwise_logistic at a prior of 0.1
     config.rank = 20  # of T_mu
-    config.num_segments = 10  # held-out people choose one of them
-    config.num_steps_in_segment = 3  # of L-BFGS
+    config.num_segments = 10  # held-out people choose after which of them to stop
+    config.num_steps = 3  # of L-BFGS in a segment
     return common.variant(config, variant, {"smoke": _smoke})
 
 

@@ -8,7 +8,6 @@ from ml_collections import ConfigDict
 from experiments.common import trials
 from experiments.common.publish import publish
 from experiments.verify import report as transfer_report
-from experiments.verify.transfer import MEASURES
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
@@ -20,17 +19,17 @@ VERSIONS = ("as EM leaves it", "fine-tuned, stopped by held-out people", "fine-t
 
 def page(config: ConfigDict, workdir: Workdir, arrays: Mapping[str, np.ndarray], credits: tuple[str, ...]) -> None:
     """Every version on the test people, and the losses along the way."""
-    found = arrays["measures"]
+    measures = arrays["measures"]
     rows: list[tuple[Cell, ...]] = [
-        (version, *(transfer_report.estimate(config, i, found[i, v]) for i in range(len(MEASURES))))
+        (version, *(transfer_report.estimate(config, i, each[v]) for i, each in enumerate(measures)))
         for v, version in enumerate(VERSIONS)
     ]
     paired: list[tuple[Cell, ...]] = [
-        (VERSIONS[v], *(transfer_report.estimate(config, i, found[i, v], found[i, 0]) for i in range(len(MEASURES))))
+        (VERSIONS[v], *(transfer_report.estimate(config, i, each[v], each[0]) for i, each in enumerate(measures)))
         for v in (1, 2)
     ]
     header = ("EER %", "Cllr, raw", "Cllr, calibrated")
-    steps = config.num_steps_in_segment * np.arange(config.num_segments + 1)
+    steps = config.num_steps * np.arange(config.num_segments + 1)
     lines = [Curve(name, steps, arrays[name].mean(axis=-1)) for name in ("training loss", "held-out loss")]
     figure = figures.curves(
         lines, x_label="steps of L-BFGS", y_label=f"{config.loss} of raw scores", title="Loss along the way"
@@ -46,10 +45,10 @@ def page(config: ConfigDict, workdir: Workdir, arrays: Mapping[str, np.ndarray],
             Section(
                 "Before and after",
                 (
-                    "The likelihood asks for a good model of every image; the loss asks only for good scores. With few "
-                    "people it is easily satisfied on those that it sees, so held-out people choose the step.",
+                    "The likelihood rewards a good model of every image; the loss rewards good scores only. With few "
+                    "people to train on it overfits, so held-out people choose the step.",
                     Picture("loss.svg", figures.to_svg(figure), "Mean over the splits."),
-                    Table(("model", *header), paired, "Minus the model that EM leaves; negative is better"),
+                    Table(("model", *header), paired, "Difference to the model that EM leaves; negative is better"),
                 ),
             ),
         ),

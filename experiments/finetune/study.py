@@ -1,9 +1,9 @@
-"""Fine-tuning Joint Bayes: gradient descent on what the scores are for, from the model that EM found.
+"""Fine-tuning Joint Bayes: gradient descent on a loss of its scores, from the model that EM found.
 
     python -m experiments.finetune --config=configs/finetune.py --workdir=runs/finetune
 
 The loss of all pairs of the training people is minimised through the differentiable log-likelihood ratio, over free
-parameters that keep both covariances positive definite. Held-out people say when to stop.
+parameters that keep both covariances positive definite. The loss on held-out people decides when to stop.
 """
 
 import contextlib
@@ -16,8 +16,9 @@ from ml_collections import ConfigDict
 
 from experiments.common import fields, inputs, trials
 from experiments.finetune import report
-from experiments.verify import transfer
-from experiments.verify.transfer import MEASURES, METHODS, Problem
+from experiments.verify import domains, measures, transfer
+from experiments.verify.measures import MEASURES
+from experiments.verify.transfer import METHODS, Problem
 from jaxface import joint_bayes
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
@@ -49,20 +50,19 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     transfer.check(config)
     fields.words(config, "start", METHODS)
     fields.words(config, "loss", LOSSES)
-    fields.counts(config, "rank", "num_segments", "num_steps_in_segment")
+    fields.counts(config, "rank", "num_segments", "num_steps")
     workdir.uses(data=inputs.path_of(config.data), target=inputs.path_of(config.target))
-    source, target = transfer.domains(config)
+    source, target = domains.load(config)
 
     def measured() -> dict[str, np.ndarray]:
         draws = transfer.draws(config, source, target, np.random.default_rng((config.seed, 1)))
-        found = []
+        of_splits = []
         with contextlib.closing(log.JsonlWriter(workdir.path / "metrics.jsonl", resume_step=0)) as writer:
             for number, problem in enumerate(log.progress(draws, "splits", total=config.num_splits)):
-                found.append(fine_tuned(config, problem))
-                writer.scalars(
-                    number, {f"EER, {v}": e for v, e in zip(report.VERSIONS, found[-1]["measures"][0], strict=True)}
-                )
-        return {name: np.stack([each[name] for each in found], axis=-1) for name in found[0]}
+                of_splits.append(fine_tuned(config, problem))
+                eers = of_splits[-1]["measures"][0]
+                writer.scalars(number, {f"EER, {v}": eer for v, eer in zip(report.VERSIONS, eers, strict=True)})
+        return {name: np.stack([arrays[name] for arrays in of_splits], axis=-1) for name in of_splits[0]}
 
     arrays = workdir.stage("finetune", measured)
     report.page(config, workdir, arrays, tuple(dict.fromkeys([source.credit, target.credit])))
@@ -82,17 +82,17 @@ def fine_tuned(config: ConfigDict, problem: Problem) -> dict[str, np.ndarray]:
     loss = LOSSES[config.loss]
     path = [joint_bayes.free(start, rank=config.rank)]
     for _ in range(config.num_segments):
-        parameters, info = minimize(loss, path[-1], train, num_iters=config.num_steps_in_segment)
+        parameters, info = minimize(loss, path[-1], train, num_iters=config.num_steps)
         raise_if_failed(info, "fine-tuning")
         path.append(parameters)
-    along = [[float(loss(parameters, data)) for parameters in path] for data in (train, held)]
-    best = path[int(np.argmin(along[1]))]
+    losses = [[float(loss(parameters, data)) for parameters in path] for data in (train, held)]
+    best = path[int(np.argmin(losses[1]))]
     models = [start, joint_bayes.constrained(best), joint_bayes.constrained(path[-1])]
     return {
         "measures": np.array([_measured(problem, model) for model in models]).T,
         "largest share": np.array(trials.share_of(problem.ids["test"])),
-        "training loss": np.array(along[0]),
-        "held-out loss": np.array(along[1]),
+        "training loss": np.array(losses[0]),
+        "held-out loss": np.array(losses[1]),
     }
 
 
@@ -114,6 +114,5 @@ def _measured(problem: Problem, model: JointBayes) -> tuple[float, float, float]
         (transfer.pair_scores(model, problem.features[part], trial), trial.is_same)
         for part, trial in ((part, pairs.all_pairs(problem.ids[part])) for part in ("test", "held_out"))
     )
-    affine, info = calibration.fit(held, held_same)
-    raise_if_failed(info, "calibration")
-    return transfer.measures_of(tested, np.asarray(calibration.calibrate(affine, tested)), is_same)
+    affine = measures.calibrated_on(held, held_same)
+    return measures.measures_of(tested, np.asarray(calibration.calibrate(affine, tested)), is_same)

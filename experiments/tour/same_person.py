@@ -7,9 +7,10 @@ from ml_collections import ConfigDict
 
 from experiments.common import trials
 from experiments.tour.part import Part
-from experiments.verify import transfer
+from experiments.verify import domains, measures
+from experiments.verify.measures import MEASURES
 from experiments.verify.report import RANGES
-from experiments.verify.transfer import MEASURES, METHODS, TRANSFER
+from experiments.verify.transfer import METHODS, TRANSFER
 from jaxface.core import checks
 from jaxface.data import LabelledImages
 from jaxface.metrics import intervals, verification
@@ -27,7 +28,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     study = _scaled(config, len(faces.names))
     (train,) = study.target_people
     ratio = study.test_people / (train + study.calibration_people)
-    found = transfer.measure(study, *transfer.clean_and_changed(study, faces, rng), rng)
+    found = measures.measure(study, *domains.clean_and_changed(study, faces, rng), rng)
     return found | {"test_to_train": np.asarray(ratio), "max_images": np.asarray(study.max_images)}
 
 

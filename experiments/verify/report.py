@@ -1,17 +1,20 @@
 """Tables and figures of a transfer study."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.verify.transfer import MEASURES, METHODS, TRANSFER
+from experiments.verify.measures import MEASURES
+from experiments.verify.saved import Saved
+from experiments.verify.transfer import METHODS, TRANSFER
 from jaxface.metrics import calibration, intervals, verification
 from jaxface.metrics.intervals import Interval
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
-from jaxface.reports.html import Picture, Section
+from jaxface.reports.html import Command, Picture, Section
 from jaxface.reports.tables import Cell, Estimate, Table, intervals_over, percent_interval, with_interval
+from jaxface.runtime.workdir import Workdir
 
 _FULL = range(5)  # the methods with the full E-step; the approximate one has a section of its own
 _RIVALS = range(3)
@@ -37,10 +40,29 @@ def sections(config: ConfigDict, arrays: Arrays) -> tuple[Section, ...]:
     )
 
 
+def saved_model(workdir: Workdir, saved: Saved) -> Section:
+    """The error rates of the saved model, and the command that repeats them."""
+    command = (
+        f"python -m experiments.score --config=configs/score.py --workdir={workdir.path}-scored "
+        f"--config.model={workdir.path}/params/verifier.safetensors "
+        f"{saved.options} --config.pairs={workdir.path}/test/pairs.csv"
+    )
+    return Section(
+        "The saved model",
+        (
+            "The transfer model of the first split is saved with its image steps, PCA and calibration. On its test "
+            f"people, in the folder test, it has an EER of {100 * saved.rates['EER']:.2f} % and a Cllr of "
+            f"{saved.rates['Cllr']:.4f} bits. This command scores them again from the saved file alone; with your own "
+            "images and pairs it scores these:",
+            Command(command),
+        ),
+    )
+
+
 def _interval(
     config: ConfigDict, measure: int, values: np.ndarray, other: np.ndarray | None = None, *, new_people: bool
 ) -> Interval:
-    """Mean over splits of `values`, or of their difference to `other`; for new people, or other splits of these."""
+    """Mean over splits of `values` or of their difference to `other`, for new people or for more splits of these."""
     within = RANGES[measure]
     train = max(config.target_people) + config.calibration_people
     ratio = config.test_people / train if new_people else 0.0
@@ -50,7 +72,7 @@ def _interval(
 
 
 def estimate(config: ConfigDict, measure: int, values: np.ndarray, other: np.ndarray | None = None) -> Estimate:
-    """`values` `[splits]` of a measure, or what they have beyond `other`, with the interval for new people."""
+    """The mean of a measure `[splits]`, or of its difference to `other`, with the interval for new people."""
     return _estimate(measure, _interval(config, measure, values, other, new_people=True))
 
 
@@ -59,11 +81,14 @@ def _estimate(measure: int, interval: Interval) -> Estimate:
     return percent_interval(interval) if MEASURES[measure] == "EER" else with_interval(interval)
 
 
+def _rows(config: ConfigDict, arrays: Arrays, methods: Iterable[int], size: int) -> list[tuple[Cell, ...]]:
+    """A row for each method with every measure."""
+    measures = arrays["measures"]
+    return [(METHODS[m], *(estimate(config, i, measures[i, m, size]) for i in range(len(MEASURES)))) for m in methods]
+
+
 def _table(config: ConfigDict, arrays: Arrays, size: int) -> Table:
-    found = arrays["measures"]
-    rows: list[tuple[Cell, ...]] = [
-        (METHODS[m], *(estimate(config, i, found[i, m, size]) for i in range(len(found)))) for m in _FULL
-    ]
+    rows = _rows(config, arrays, _FULL, size)
     people = config.target_people[size]
     return Table(
         ("method", "EER %", "Cllr, raw", "Cllr, calibrated"),
@@ -79,13 +104,12 @@ def _curves(config: ConfigDict, arrays: Arrays, methods: range | tuple[int, ...]
         scale = 100 if measure == "EER" else 1
         lines = []
         for m in methods:
-            found = [_interval(config, i, values, new_people=True) for values in arrays["measures"][i, m]]
-            mean, low, high = (scale * np.array(column, float) for column in zip(*found, strict=True))
+            estimates = [_interval(config, i, values, new_people=True) for values in arrays["measures"][i, m]]
+            mean, low, high = (scale * np.array(column, float) for column in zip(*estimates, strict=True))
             lines.append(Curve(METHODS[m], sizes, mean, *((low, high) if m == TRANSFER else ())))
-        figure = figures.curves(
-            lines, x_label="target people", y_label=f"{measure} %" if measure == "EER" else f"{measure}, bits",
-            title=measure, log_y=measure == "raw Cllr",
-        )  # fmt: skip
+        y_label = f"{measure} %" if measure == "EER" else f"{measure}, bits"
+        is_raw = measure == "raw Cllr"
+        figure = figures.curves(lines, x_label="target people", y_label=y_label, title=measure, log_y=is_raw)
         caption = "Band: 95 % interval of transfer over splits, from five splits on."
         pictures.append(Picture(f"{prefix}{file}.svg", figures.to_svg(figure), caption))
     return pictures
@@ -102,8 +126,9 @@ def _against_people(config: ConfigDict, arrays: Arrays) -> Section:
             "The source model is fitted to images of some people; the target is other people, seen differently. "
             "Transfer takes the source covariances as a prior whose weight w held-out people choose.",
             *domains,
-            "EER only asks for the order of the scores. Cllr asks what they claim: raw, as the model gives them, and "
-            "after an affine calibration on held-out people. Below 1 bit a score says something.",
+            "EER depends only on the order of the scores. Cllr also measures whether they are right as log-likelihood "
+            "ratios: raw, as the model gives them, and after an affine calibration on held-out people. Below 1 bit the "
+            "scores are informative.",
             *_curves(config, arrays, _FULL),
             *(_table(config, arrays, k) for k in range(len(config.target_people) - 1)),
         ),
@@ -112,12 +137,12 @@ def _against_people(config: ConfigDict, arrays: Arrays) -> Section:
 
 def _difference_table(config: ConfigDict, arrays: Arrays, *, new_people: bool) -> Table:
     """Transfer minus every rival on the same splits."""
-    found = arrays["measures"]
+    measures = arrays["measures"]
     rows: list[tuple[Cell, ...]] = []
     for k, people in enumerate(config.target_people):
         for m in _RIVALS:
             paired = [
-                _interval(config, i, found[i, TRANSFER, k], found[i, m, k], new_people=new_people)
+                _interval(config, i, measures[i, TRANSFER, k], measures[i, m, k], new_people=new_people)
                 for i in range(len(MEASURES))
             ]
             rows.append((int(people), METHODS[m], *(_estimate(i, value) for i, value in enumerate(paired))))
@@ -138,26 +163,22 @@ def _differences(config: ConfigDict, arrays: Arrays) -> Section:
     return Section(
         "Is the difference real?",
         (
-            "An interval that excludes zero says that transfer helps, or hurts. The first table is about these people: "
-            "what more random splits of them would show. In the second the intervals are widened for the people that "
-            "splits share, which is what a claim about people not seen here needs (Nadeau and Bengio); it stays wide "
-            "however many splits are drawn.",
+            "An interval that excludes zero shows that transfer helps, or hurts. The intervals of the first table are "
+            "for more random splits of these people. Those of the second are widened for the people that splits share, "
+            "as a claim about new people requires (Nadeau and Bengio); they stay wide however many splits are drawn.",
             _difference_table(config, arrays, new_people=False),
             _difference_table(config, arrays, new_people=True),
             Table(
                 ("target people", "mean w by log-likelihood", "mean w by Cllr", "its SD over splits"),
                 chosen,
-                "The weight of the source, w = lambda / (1 + lambda), as held-out people choose it",
+                "The prior weight of the source, w = lambda / (1 + lambda), that held-out people choose",
             ),
         ),
     )
 
 
 def _approximate(config: ConfigDict, arrays: Arrays) -> Section:
-    found, last = arrays["measures"], len(config.target_people) - 1
-    rows: list[tuple[Cell, ...]] = [
-        (METHODS[m], *(estimate(config, i, found[i, m, last]) for i in range(len(found)))) for m in _E_STEPS
-    ]
+    last = len(config.target_people) - 1
     return Section(
         "The approximate E-step",
         (
@@ -165,7 +186,7 @@ def _approximate(config: ConfigDict, arrays: Arrays) -> Section:
             *_curves(config, arrays, _E_STEPS, prefix="approximate_"),
             Table(
                 ("method", "EER %", "Cllr, raw", "Cllr, calibrated"),
-                rows,
+                _rows(config, arrays, _E_STEPS, last),
                 f"{config.target_people[last]} target people; {intervals_over(config.num_splits, 'random splits')}",
             ),
         ),
@@ -181,17 +202,17 @@ def _calibration(config: ConfigDict, arrays: Arrays) -> Section:
         roc = verification.roc(scores[m], is_same)
         curves.append(Curve(METHODS[m], roc.far, roc.vr))
         if m in (0, TRANSFER):
-            found = calibration.reliability(scores[m], is_same, num_bins=10)
-            seen = found.counts > 0
-            reliable.append(Curve(METHODS[m], found.predicted[seen], found.observed[seen]))
+            bins = calibration.reliability(scores[m], is_same, num_bins=10)
+            is_filled = bins.counts > 0
+            reliable.append(Curve(METHODS[m], bins.predicted[is_filled], bins.observed[is_filled]))
     reliability = figures.curves(
         reliable, x_label="predicted probability of one person", y_label="observed share", title="Reliability"
     )
     return Section(
         "What the scores mean",
         (
-            "The calibrated scores of all splits together: how often a pair with a given probability really shows one "
-            "person.",
+            "The calibrated scores of all splits together. Reliability is the share of pairs of one person among the "
+            "pairs with a given predicted probability.",
             Picture(
                 "roc.svg", figures.to_svg(figures.roc(curves, title="Verification")), "ROC of unseen target people."
             ),

@@ -10,7 +10,7 @@ from experiments.hallucinate import claims
 from experiments.kernel_maps import applications, pictures
 from experiments.tour import committees as committee_section
 from experiments.verify import report as transfer_report
-from experiments.verify.transfer import MEASURES
+from experiments.verify.measures import MEASURES
 from jaxface.metrics import RATE, intervals
 
 SKEWED = np.array([0.02, 0.0, 0.3, 0.04, 0.0])  # Student's t: -32 % to 46 %

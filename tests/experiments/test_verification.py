@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from experiments.common.inputs import Vectors
 from experiments.embed import study as embed
 from experiments.finetune import study as finetune
 from experiments.score import study as score
-from experiments.verify import camera, photos, transfer
+from experiments.verify import camera, domains, measures, photos, transfer
 from experiments.verify import study as verify
 from jaxface import data
 from jaxface.data import orl, synthetic
@@ -71,7 +72,7 @@ def test_each_part_of_the_target_has_its_own_task(monkeypatch, rng):
         assert_close(model.mean, x.mean(axis=0))
     held, plain = [], calibration.fit
     monkeypatch.setattr(calibration, "fit", lambda scores, same: held.append(len(scores)) or plain(scores, same))
-    found = transfer.measure(config, *sides, np.random.default_rng(0))
+    found = measures.measure(config, *sides, np.random.default_rng(0))
     assert set(held) == {15 * 14 // 2}
     assert found["is_same 4"].size == 25 * 24 // 2
 
@@ -131,6 +132,23 @@ def test_the_saved_model_gives_the_reports_own_error_rates(verified, tmp_path):
     np.testing.assert_allclose(probability, 1 / (1 + np.exp(-llr)), atol=1e-5)
     assert [int(row["same_person"]) for row in rows] == (llr >= again["threshold"]).astype(int).tolist()
     assert "experiments.score" in (folder / "report.html").read_text()
+
+
+def test_a_resumed_run_fits_nothing_and_writes_the_same_model(verified, tmp_path, monkeypatch):
+    folder, results = verified
+    resumed = tmp_path / "run"
+    shutil.copytree(folder, resumed)
+    (resumed / "results.json").unlink()
+    (resumed / "params" / "verifier.safetensors").unlink()
+
+    def must_not_fit(*_, **__):
+        raise AssertionError("something was fitted again")
+
+    for module, name in ((transfer, "fit"), (transfer, "source_model"), (calibration, "fit")):
+        monkeypatch.setattr(module, name, must_not_fit)
+    assert launch.execute(verify.run, verify_config.get_config("smoke"), resumed) == results
+    models = [(place / "params" / "verifier.safetensors").read_bytes() for place in (folder, resumed)]
+    assert models[0] == models[1]
 
 
 def test_people_are_enrolled_and_probes_named(verified, tmp_path):
@@ -307,12 +325,12 @@ def test_one_set_has_no_target_and_the_camera_is_asked_for_by_name(config_file, 
         (tmp_path / "photos" / f"person {k}").mkdir(parents=True)
         (tmp_path / "photos" / f"person {k}" / "1.png").write_bytes(photos.to_png(rng.random((9, 9))))
     config.data.root, config.data.options.size = str(tmp_path / "photos"), (9, 9)
-    source, target = transfer.domains(config)
+    source, target = domains.load(config)
     assert source.names == target.names
     assert not np.array_equal(source.x, target.x)
     config.target.loader = None
     with pytest.raises(ValueError, match=r"--config\.target\.loader=camera the other setting is a simulated camera"):
-        transfer.domains(config)
+        domains.load(config)
 
 
 @pytest.mark.parametrize(("config_file", "study"), [(verify_config, verify), (finetune_config, finetune)])
@@ -338,7 +356,7 @@ def test_one_photo_under_two_names_is_refused(tmp_path, rng):
     config.data.loader, config.data.root = "embeddings", str(tmp_path / "set.npz")
     config.target.loader, config.target.root = "embeddings", embeddings(tmp_path, "target", rng, 24)
     with pytest.raises(ValueError, match=r"set\.npz holds the same image or vector under two names: 'p0' and 'p1'"):
-        transfer.domains(config)
+        domains.load(config)
 
 
 def test_a_person_with_many_photos_does_not_decide(rng):
