@@ -64,12 +64,13 @@ class Counted(NamedTuple):
 def faces(images_per_person: np.ndarray, *, dim: int) -> Faces:
     """Gaussian identities whose images vary more than people do."""
     rng = np.random.default_rng(_SEED)
+    axes = np.linalg.qr(rng.normal(size=(dim, dim)))[0]
     made = synthetic.gaussian_identities(
         rng,
         num_people=len(images_per_person),
         images_per_person=images_per_person,
         dim=dim,
-        noise_cov=4.0 * synthetic.random_covariance(rng, dim),
+        noise_cov=(axes * 4.0 * np.exp(-3.0 * np.arange(dim) / dim)) @ axes.T,
     )
     model = (made.mean, made.identity_cov, made.noise_cov)
     return Faces(made.features.astype(np.float32), made.ids, *model, _scorer(*model))

@@ -7,17 +7,19 @@
     matlab      `fea`/`gnd` faces and two-view files                       load, load_views
     mat5        numbers of a MATLAB file of version 5 to 7, within limits  variables, value
     embeddings  features of other tools in `.npz`                          load, save
-    labelled    Listing, LabelledImages, and selecting from them           take, take_people, people_with
-    groups      any labels -> dense ids; partial equivalence groups        dense, random_groups, track_groups
-    pairs       pairs for verification                                     all_pairs, sampled_pairs, load, save
+    datasets    Listing, LabelledImages, and selecting from them           take, take_people, people_with
+    groups      partial equivalence groups: rows known to show one person  random_groups, track_groups
+    pairs       pairs for verification                                     all_pairs, limited, load, save
+    trials      pairs and scores of any system, from text files            read, read_scores, with_scores
+    delimited   text files of columns                                      table
     overlap     people on two sides of a test, refused                     refuse_shared_people, refuse_shared_rows
     splits      who trains, chooses settings and tests; random splits      Split, few_shot, identity_disjoint, k_shot
-    synthetic   data with known truth                                      gaussian_identities, paired_views,
-                                                                           rendered_faces, face_tracks
+    synthetic   data with known truth                                      gaussian_identities, rendered_faces,
+                                                                           face_tracks
     rendering   a face drawn from numbers                                  render, landmarks
     stream      data larger than memory in batches of one size             batches, grain_batches
-    npz         arrays of an archive, whole within a limit or mapped       read, mapped
-    paths       natural order of names; nothing outside the data root      inside
+    archives    arrays of a `.npz` file, whole within a limit or mapped    read, mapped
+    storage     files on disk: nothing outside the data root               inside, replacing
 
 Images are float32 `[n, h, w]` (or `[n, h, w, 3]`) in [0, 1]; a person is a dense int32 id with a name. Points are
 (x, y) = (column, row) in pixels, crops (top, left, height, width), sizes (height, width). Randomness comes from an
@@ -40,7 +42,7 @@ from jaxface.data import (
     stream,
     synthetic,
 )
-from jaxface.data.labelled import LabelledImages, Listing, from_arrays, people_with, take, take_people
+from jaxface.data.datasets import LabelledImages, Listing, from_arrays, people_with, take, take_people
 
 LOADERS: dict[str, Callable[..., LabelledImages]] = {  # what a config names -> root and options -> LabelledImages
     "orl": orl.load,

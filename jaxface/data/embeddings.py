@@ -18,8 +18,8 @@ import numpy as np
 
 from jaxface.core import checks
 from jaxface.core.labels import dense
-from jaxface.data import npz, paths
-from jaxface.data.labelled import Name, check_files
+from jaxface.data import archives, storage
+from jaxface.data.datasets import Name, check_files
 
 __all__ = ["load", "save"]
 
@@ -51,7 +51,7 @@ def from_arrays(
             f"features of {source} must be floating point [n, d] with at least one row and column; "
             f"got dtype {features.dtype} and shape {features.shape}. Convert them to float32 or float64."
         )
-    features = npz.native(features)
+    features = archives.native(features)
     checks.finite(**{f"features of {source}": features})
     if np.ndim(labels) == 1 and len(labels) != len(features):
         raise ValueError(
@@ -78,13 +78,13 @@ def from_arrays(
     return Embeddings(features=features, ids=ids, names=names, files=tuple(str(file) for file in files))
 
 
-def load(path: str | Path, *, min_people: int = 2, max_bytes: int = paths.MAX_BYTES) -> Embeddings:
+def load(path: str | Path, *, min_people: int = 2, max_bytes: int = storage.MAX_BYTES) -> Embeddings:
     """Reads and checks an `.npz` file; every error names it.
 
     max_bytes: a file that unpacks to more, and to more than four times its size, is refused before it is unpacked.
     """
-    path = paths.existing_file(path, "Embeddings")
-    arrays = npz.read(path, ("features", "labels"), optional=("files",), max_bytes=max_bytes)
+    path = storage.existing_file(path, "Embeddings")
+    arrays = archives.read(path, ("features", "labels"), optional=("files",), max_bytes=max_bytes)
     files = arrays.get("files", np.empty(0, str))
     if files.dtype.kind != "U" or files.ndim != 1:
         raise ValueError(
@@ -105,5 +105,5 @@ def save(path: str | Path, features: Any, labels: Any, *, files: Sequence[str] =
     arrays = {"features": data.features, "labels": np.asarray(data.names)[data.ids]}
     if data.files:
         arrays["files"] = np.asarray(data.files)
-    with paths.replacing(path) as temporary, temporary.open("wb") as stream:
+    with storage.replacing(path) as temporary, temporary.open("wb") as stream:
         np.savez(stream, allow_pickle=False, **arrays)

@@ -14,8 +14,8 @@ import numpy as np
 
 from jaxface.core import checks, messages
 from jaxface.core.labels import natural_key
-from jaxface.data import images, paths
-from jaxface.data.labelled import LabelledImages, Listing, take
+from jaxface.data import images, storage
+from jaxface.data.datasets import LabelledImages, Listing, take
 
 __all__ = ["load", "read", "scan"]
 
@@ -30,7 +30,7 @@ def scan(
     to itself is an error, and so are a folder that may not be read and an image whose name is not UTF-8.
     """
     checks.at_least("min_people", min_people, 1)
-    root = paths.existing_folder(root, "root")
+    root = storage.existing_folder(root, "root")
     files: list[str] = []
     ids: list[int] = []
     names: list[str] = []
@@ -102,12 +102,12 @@ def load(
 
 def _entries(root: Path, folder: Path) -> list["os.DirEntry[str]"]:
     """What a folder holds, in natural order; a link that leads out of `root` is refused."""
-    paths.existing_folder(folder, "A folder of images")
+    storage.existing_folder(folder, "A folder of images")
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: natural_key(entry.name))
     for entry in entries:
         if entry.is_symlink():
-            paths.inside(root, _relative(root, entry), source="symbolic link")
+            storage.inside(root, _relative(root, entry), source="symbolic link")
     return entries
 
 

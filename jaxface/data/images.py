@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from jaxface.core import checks, messages
-from jaxface.data import paths as data_paths
+from jaxface.data import storage
 
 __all__ = ["read_image"]
 
@@ -20,7 +20,6 @@ SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".ppm", ".t
 MAX_PIXELS = 50_000_000  # any photograph from a telephone; below the bound at which Pillow itself warns
 
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # no other decoder sees a hostile file
-_ORIENTATION = 0x0112  # EXIF tag
 
 
 def read_image(
@@ -35,12 +34,12 @@ def read_image(
 
     The EXIF orientation is applied, transparent parts become black, and of an animation the first frame is read.
     crop: (top, left, height, width) in pixels of the upright image, as in `faces.geometry.crop`.
-    size: (height, width) to resize to, after the crop. Where it shrinks a pixel becomes the mean of those whose centres
-        lie in it (`faces.geometry.resize` counts parts of pixels too), where it grows it is bilinear.
+    size: (height, width) to resize to, after the crop. Where the image shrinks, a pixel becomes the mean of those whose
+        centres lie in it (`faces.geometry.resize` counts parts of pixels too); where it grows, it is bilinear.
     max_pixels: larger images are refused before they are decoded.
     """
     _check_options(size, crop, max_pixels)
-    path = data_paths.existing_file(path, "An image")
+    path = storage.existing_file(path, "An image")
     with path.open("rb") as stream:
         image, white = _decoded(stream, path, color, size if crop is None else None, max_pixels)
     if crop is not None:
@@ -100,25 +99,25 @@ def _decoded(
     stream: BinaryIO, path: Path, color: bool, size: tuple[int, int] | None, max_pixels: int
 ) -> tuple[Any, float]:
     """The upright image in Pillow's mode L, RGB or F, and the value of white; refuses before it decodes."""
-    from PIL import Image
+    from PIL import Image, ImageOps
 
     try:
         with Image.open(stream, formats=_FORMATS) as image:
             if image.width * image.height <= max_pixels:
                 _draft(image, color, size)
                 image.load()
-                converted, white = _in_mode(image, color)
-                return _upright(converted, image.getexif().get(_ORIENTATION, 1)), white
-            found = f"{image.height} x {image.width} pixels"
+                ImageOps.exif_transpose(image, in_place=True)
+                return _in_mode(image, color)
+            too_large = f"{image.height} x {image.width} pixels"
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
-        found = str(error).rstrip(".")
+        too_large = str(error).rstrip(".")
     except Exception as error:  # a decoder of damaged bytes may raise anything
         why = messages.printable(f"{type(error).__name__}: {error}").rstrip(".")
         raise ValueError(
             f"{messages.printable(path)} does not decode as an image: {why}. Replace it by a whole copy, or remove it."
         ) from error
     raise ValueError(
-        f"{messages.printable(path)} is too large to decode: {found}; the limit is {max_pixels} pixels. "
+        f"{messages.printable(path)} is too large to decode: {too_large}; the limit is {max_pixels} pixels. "
         "Raise max_pixels if you trust the file."
     )
 
@@ -145,22 +144,6 @@ def _in_mode(image: Any, color: bool) -> tuple[Any, float]:
         opaque = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", opaque.size, (0, 0, 0, 255)), opaque)
     return image.convert("RGB" if color else "L"), 255.0
-
-
-def _upright(image: Any, orientation: int) -> Any:
-    """Undoes the EXIF orientation (1 to 8; anything else counts as upright)."""
-    from PIL.Image import Transpose
-
-    turns = {
-        2: Transpose.FLIP_LEFT_RIGHT,
-        3: Transpose.ROTATE_180,
-        4: Transpose.FLIP_TOP_BOTTOM,
-        5: Transpose.TRANSPOSE,
-        6: Transpose.ROTATE_270,
-        7: Transpose.TRANSVERSE,
-        8: Transpose.ROTATE_90,
-    }
-    return image.transpose(turns[orientation]) if orientation in turns else image
 
 
 def _filter(old: tuple[int, int], new: tuple[int, int]) -> Any:

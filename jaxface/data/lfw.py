@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxface.core import checks, messages
-from jaxface.data import folders, paths
-from jaxface.data.labelled import LabelledImages, Listing, people_with, take_people
+from jaxface.data import folders, storage
+from jaxface.data.datasets import LabelledImages, Listing, people_with, take_people
 from jaxface.data.pairs import Pairs
 
 __all__ = ["CREDIT", "load", "read_pairs", "read_people", "restricted_pairs", "unrestricted_rows", "view1", "view2"]
@@ -44,7 +44,7 @@ class View2(NamedTuple):
 
 def find(root: str | Path) -> Path:
     """The folder of the images: `root/lfw-deepfunneled`, `root/lfw` or `root` itself."""
-    root = paths.existing_folder(root, "root")
+    root = storage.existing_folder(root, "root")
     candidates = [root / "lfw-deepfunneled", root / "lfw", root]
     for folder in candidates:
         if folder.is_dir() and any((person / f"{person.name}_0001.jpg").is_file() for person in folder.iterdir()):
@@ -206,7 +206,7 @@ def _protocol_file(root: str | Path, name: str) -> Path:
 
 def _lines(path: str | Path) -> tuple[Path, list[tuple[int, list[str]]]]:
     """Line numbers and words of the lines that are not blank."""
-    path = paths.existing_file(path, "A protocol file")
+    path = storage.existing_file(path, "A protocol file")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

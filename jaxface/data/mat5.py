@@ -1,9 +1,9 @@
 """Numbers and cell arrays of numbers from MATLAB files of version 5 to 7, within limits.
 
-Our own reader, since the one of SciPy crashes the process on cells nested some thousand deep and unpacks whatever a
-compressed variable holds. Structures, text, sparse matrices and functions are named and not read.
+SciPy's reader crashes the process on cells nested some thousand deep, and unpacks a compressed variable of any size;
+this one refuses both. Structures, text, sparse matrices and functions are named and not read.
 
-A file is a header of 128 bytes and elements: a tag (kind and size), then the data, padded to 8 bytes; small data stand
+A file is a header of 128 bytes and elements: a tag (kind and size), then the data, padded to 8 bytes; small data are
 inside the tag. A variable is an element of kind MATRIX, or of kind COMPRESSED with such an element in zlib's format. A
 matrix holds elements: flags with its class, its sizes, its name, then its numbers in column-major order, or cells.
 """
@@ -22,15 +22,20 @@ ORDERS = {b"IM": "<", b"MI": ">"}  # the byte order of a file, by the last bytes
 _MATRIX, _COMPRESSED = 14, 15
 _HEAD_BYTES = 4096  # enough to see the name of a packed variable
 _CELL, _COMPLEX = 1, 0x0800
-_CLASSES = {
-    2: "a structure", 3: "an object", 4: "text", 5: "a sparse matrix", 16: "a function", 17: "an object",
-}  # fmt: skip
+_CLASSES = {  # that are named in messages and not read
+    2: "a structure",
+    3: "an object",
+    4: "text",
+    5: "a sparse matrix",
+    16: "a function",
+    17: "an object",
+}
 _NUMERIC_CLASSES = range(6, 16)
 _DTYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 
 
 class Variable(NamedTuple):
-    """A variable that has been found and not been read."""
+    """A variable of a file, before its numbers are read."""
 
     name: str
     data: memoryview  # as stored
@@ -98,13 +103,13 @@ def _unpacked(packed: memoryview, num_bytes: int, *, to_the_end: bool) -> bytes:
     """The first bytes of a packed element; at its end the checksum is compared."""
     decoder = zlib.decompressobj()
     try:
-        found = decoder.decompress(packed, num_bytes)
+        unpacked = decoder.decompress(packed, num_bytes)
         rest = decoder.decompress(decoder.unconsumed_tail, 1) if to_the_end else b""
     except zlib.error as error:
         raise ValueError(f"a packed variable is damaged ({error})") from error
-    if to_the_end and (len(found) < num_bytes or rest or not decoder.eof):
+    if to_the_end and (len(unpacked) < num_bytes or rest or not decoder.eof):
         raise ValueError(f"a packed variable is not of the {num_bytes} bytes that it says")
-    return found
+    return unpacked
 
 
 def _head(data: memoryview, order: str) -> tuple[int, tuple[int, ...], str, int]:

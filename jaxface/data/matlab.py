@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxface.core import checks, messages
 from jaxface.core.labels import dense
-from jaxface.data import labelled, mat5, npz, paths
+from jaxface.data import archives, datasets, mat5, storage
 
 __all__ = ["load", "load_views"]
 
@@ -25,7 +25,7 @@ class Views(NamedTuple):
 
     views: tuple[np.ndarray, ...]  # each floating [n, d_v]
     ids: np.ndarray  # int32 [n], dense
-    names: tuple[labelled.Name, ...]  # [c]
+    names: tuple[datasets.Name, ...]  # [c]
 
 
 def load(
@@ -35,8 +35,8 @@ def load(
     images: str = "fea",
     labels: str = "gnd",
     credit: str = "",
-    max_bytes: int = paths.MAX_BYTES,
-) -> labelled.LabelledImages:
+    max_bytes: int = storage.MAX_BYTES,
+) -> datasets.LabelledImages:
     """Images `[n, h, w]` of a `fea`/`gnd` file: MATLAB's image(:) is column-major, so `fea[i]` is read as `[w, h]`.
 
     shape: (height, width); without it the images must be square.
@@ -44,7 +44,7 @@ def load(
     [0, 1], or lie in [0, 1] already.
     max_bytes: a file that unpacks to more, and to more than four times its size, is refused before it is unpacked.
     """
-    path = paths.existing_file(path, "A MATLAB file")
+    path = storage.existing_file(path, "A MATLAB file")
     found = _variables(path, images, labels, max_bytes=max_bytes)
     pixels, owner = found[images], found[labels].ravel()
     if pixels.dtype.kind not in "uif" or pixels.ndim != 2 or 0 in pixels.shape:
@@ -59,16 +59,16 @@ def load(
     height, width = _image_shape(pixels.shape[1], shape, f"{images!r} of {path}")
     unit = _unit_range(pixels, f"{images!r} of {path}")
     upright = np.ascontiguousarray(unit.reshape(-1, width, height).transpose(0, 2, 1))
-    return labelled.from_arrays(upright, _every_label(owner, f"{labels!r} of {path}"), credit=credit)
+    return datasets.from_arrays(upright, _every_label(owner, f"{labels!r} of {path}"), credit=credit)
 
 
-def load_views(path: str | Path, *, views: str = "X", labels: str = "Y", max_bytes: int = paths.MAX_BYTES) -> Views:
+def load_views(path: str | Path, *, views: str = "X", labels: str = "Y", max_bytes: int = storage.MAX_BYTES) -> Views:
     """Views `[n, d_v]` in a cell array named `views`, with labels `[n]`.
 
     Samples may stand in rows or in columns, the same way in every view: the number of labels decides, and rows
     are taken where both would do. Integers become float32; floats stay as they are.
     """
-    path = paths.existing_file(path, "A MATLAB file")
+    path = storage.existing_file(path, "A MATLAB file")
     found = _variables(path, views, labels, max_bytes=max_bytes)
     owner = found[labels].ravel()
     arrays = list(found[views].ravel()) if found[views].dtype == object else [found[views]]
@@ -91,17 +91,17 @@ def _variables(path: Path, *wanted: str, max_bytes: int) -> dict[str, np.ndarray
         header = stream.read(mat5.HEADER_BYTES)
     if mat5.is_hdf5(header):
         raise ValueError(f"{path} is a MATLAB 7.3 (HDF5) file, which is not read. Save it in MATLAB with -v7.")
-    with paths.naming_damage(path, says=_NOT_READ):
+    with storage.naming_damage(path, says=_NOT_READ):
         sizes, read = _opened(path, header)
     missing = [name for name in wanted if name not in sizes]
     if missing:
         listed = ", ".join(messages.printable(name) for name in list(sizes)[:20]) or "nothing"
         near = messages.did_you_mean(missing[0], sizes)
         raise ValueError(f"{path} must hold {missing[0]!r}; it holds {listed}.{near}")
-    paths.check_unpacked(path, sum(sizes[name] for name in wanted), wanted, max_bytes=max_bytes)
+    storage.check_unpacked(path, sum(sizes[name] for name in wanted), wanted, max_bytes=max_bytes)
     found = {}
     for name in wanted:
-        with paths.naming_damage(path, name, says=_NOT_READ):
+        with storage.naming_damage(path, name, says=_NOT_READ):
             found[name] = read(name)
     return found
 
@@ -116,7 +116,7 @@ def _opened(path: Path, header: bytes) -> tuple[dict[str, int], Callable[[str], 
     import scipy.io
 
     def read(name: str) -> np.ndarray:
-        return npz.native(np.asarray(scipy.io.loadmat(path, variable_names=[name])[name]))
+        return archives.native(np.asarray(scipy.io.loadmat(path, variable_names=[name])[name]))
 
     return {name: 8 * math.prod(shape) for name, shape, _ in scipy.io.whosmat(path)}, read
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from jaxface.data import folders
-from jaxface.data.labelled import LabelledImages, Listing
+from jaxface.data.datasets import LabelledImages, Listing
 
 __all__ = ["find", "load"]
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxface.data.labelled import Name
+from jaxface.data.datasets import Name
 
 __all__ = ["Known", "identical_rows", "refuse_shared_people", "refuse_shared_rows"]
 

@@ -1,10 +1,9 @@
 """Pairs of rows for verification: same person or not.
 
 all_pairs      every pair of a set
-sampled_pairs  so many same and so many different ones, without repetition
-limited        rows of which nobody has more than so many: no person decides a test alone
-largest_share  how much of the same pairs one person makes
-load, save     text files: a header `a,b,same`, then two file names and 1 or 0 a line; `load_unlabelled` without these
+limited        rows with at most so many of a person, so that nobody decides a test alone
+largest_share  the part of the same pairs that one person makes
+load, save     text files: a header `a,b,same`, then two file names and 1 or 0 a line; `load_unlabelled` without 1 or 0
 """
 
 import csv
@@ -15,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxface.core import checks, messages
-from jaxface.data import paths
+from jaxface.data import storage
 
-__all__ = ["Pairs", "all_pairs", "has_truth", "largest_share", "limited", "load", "load_unlabelled", "sampled_pairs"]
+__all__ = ["Pairs", "all_pairs", "has_truth", "largest_share", "limited", "load", "load_unlabelled"]
 
 _HEADER = ["a", "b", "same"]
 
@@ -35,25 +34,6 @@ def all_pairs(ids: Any) -> Pairs:
     ids = _check_ids(ids)
     first, second = np.triu_indices(ids.size, k=1)
     return Pairs(first.astype(np.int32), second.astype(np.int32), ids[first] == ids[second])
-
-
-def sampled_pairs(ids: Any, *, num_same: int, num_different: int, rng: np.random.Generator) -> Pairs:
-    """`num_same` pairs of one person, then `num_different` of two, each kind drawn uniformly without repetition.
-
-    With rows sorted by person, row i meets `end(i) - i - 1` later rows of its person and `n - end(i)` rows of
-    others, where end(i) is the end of its person's rows. Cumulative sums of these counts number all pairs of a
-    kind, so a pair is drawn as one integer, without a list of all pairs unless a good part of them is asked for.
-    """
-    checks.at_least("num_same", num_same, 0)
-    checks.at_least("num_different", num_different, 0)
-    ids = _check_ids(ids)
-    order = np.argsort(ids, kind="stable")
-    position = np.arange(ids.size)
-    end = np.searchsorted(ids[order], ids[order], side="right")
-    same = _drawn(end - position - 1, position + 1, num_same, "num_same", rng)
-    different = _drawn(ids.size - end, end, num_different, "num_different", rng)
-    chosen = np.sort(order[np.concatenate([same, different])], axis=1).astype(np.int32)
-    return Pairs(chosen[:, 0], chosen[:, 1], np.arange(num_same + num_different) < num_same)
 
 
 def limited(ids: Any, *, max_rows: int) -> np.ndarray:
@@ -93,14 +73,14 @@ def load(path: str | Path, files: Sequence[str]) -> Pairs:
 
 
 def load_unlabelled(path: str | Path, files: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Reads a file with the header `a,b`, pairs of which nobody knows whether they are the same: their rows `[p]`."""
+    """Reads a file with the header `a,b`, of pairs that may show one person or two: their rows `[p]`."""
     first, second, _ = _read(path, files, _HEADER[:2], "two file names")
     return first, second
 
 
 def has_truth(path: str | Path) -> bool:
-    """Whether a pairs file says which pairs are the same: `load` reads it then, and `load_unlabelled` if not."""
-    path = paths.existing_file(path, "A pairs file")
+    """Whether a pairs file says which pairs are the same: then `load` reads it, otherwise `load_unlabelled`."""
+    path = storage.existing_file(path, "A pairs file")
     with path.open(newline="", encoding="utf-8-sig") as stream:
         return next(_lines(csv.reader(stream), path), None) != _HEADER[:2]
 
@@ -109,7 +89,7 @@ def _read(
     path: str | Path, files: Sequence[str], header: list[str], form: str
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Rows of both names `[p]`, and the last field of each line."""
-    path = paths.existing_file(path, "A pairs file")
+    path = storage.existing_file(path, "A pairs file")
     row_of = {file: row for row, file in enumerate(files)}
     seen: dict[tuple[int, int], int] = {}
     last: list[str] = []
@@ -145,7 +125,7 @@ def _lines(reader: Any, path: Path) -> Iterator[list[str]]:
 
 def save(path: str | Path, pairs: Pairs, files: Sequence[str]) -> None:
     """Writes pairs as a text file that `load` reads."""
-    with paths.replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as stream:
+    with storage.replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(_HEADER)
         writer.writerows((files[a], files[b], int(same)) for a, b, same in zip(*pairs, strict=True))
@@ -156,16 +136,6 @@ def _check_ids(ids: Any) -> np.ndarray:
     if ids.ndim != 1 or ids.dtype.kind not in "iu":
         raise ValueError(f"ids must be integers [n]; got dtype {ids.dtype} and shape {ids.shape}.")
     return ids
-
-
-def _drawn(counts: np.ndarray, start: np.ndarray, num: int, argument: str, rng: np.random.Generator) -> np.ndarray:
-    """`num` different pairs of sorted positions `[num, 2]`, where position i meets start[i] .. start[i] + counts[i]."""
-    total = int(counts.sum())
-    checks.at_most(argument, num, total, "the pairs of that kind in these ids")
-    drawn = rng.choice(total, num, replace=False) if num else np.empty(0, np.int64)
-    until = np.cumsum(counts)
-    first = np.searchsorted(until, drawn, side="right")
-    return np.stack([first, start[first] + drawn - (until - counts)[first]], axis=1)
 
 
 def _row(name: str, row_of: dict[str, int], where: str) -> int:

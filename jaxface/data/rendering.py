@@ -1,7 +1,7 @@
 """Drawing a face from numbers: ellipses for head, hair, eyes, brows, nose and mouth, with soft edges and shading.
 
-    Identity   what makes a person: proportions and tones
-    Capture    what makes an image of that person: pose, lighting, expression
+    Identity   the parameters of a person: proportions and tones
+    Capture    the parameters of an image of that person: pose, lighting, expression
     render     (identity, capture) -> image [h, w] in [0, 1]
     landmarks  (identity, capture) -> 13 points [13, 2], (x, y) in pixels
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["MEAN_FACE", "NEUTRAL", "landmarks", "render"]
+__all__ = ["MEAN_FACE", "Capture", "Identity", "landmarks", "render"]
 
 LANDMARKS = (
     "left brow",
@@ -57,21 +57,21 @@ class Identity(NamedTuple):
 
 
 class Capture(NamedTuple):
-    """An image of a person; all zero is frontal, neutral, lit from the front."""
+    """An image of a person; by default frontal, neutral, lit from the front."""
 
-    shift_x: float  # in pixels
-    shift_y: float
-    log_scale: float
-    roll: float  # radians, in the image plane
-    yaw: float  # radians, to the viewer's right
-    light_x: float  # horizontal slope of the light, positive from the viewer's right
-    light_y: float  # vertical slope, positive from below
-    smile: float  # -1 sad to 1 smiling
-    mouth_open: float  # 0 closed to 1
-    squint: float  # 0 open eyes to 1 nearly closed
+    shift_x: float = 0.0  # in pixels
+    shift_y: float = 0.0
+    log_scale: float = 0.0
+    roll: float = 0.0  # radians, in the image plane
+    yaw: float = 0.0  # radians, to the viewer's right
+    light_x: float = 0.0  # horizontal slope of the light, positive from the viewer's right
+    light_y: float = 0.0  # vertical slope, positive from below
+    smile: float = 0.0  # -1 sad to 1 smiling
+    mouth_open: float = 0.0  # 0 closed to 1
+    squint: float = 0.0  # 0 open eyes to 1 nearly closed
 
 
-MEAN_FACE = Identity(
+MEAN_FACE = Identity(  # around which people are drawn
     face_width=0.66,
     face_height=0.86,
     jaw=0.22,
@@ -111,7 +111,6 @@ SPREAD = Identity(  # standard deviation of each parameter over people
     hair_tone=0.12,
     iris_tone=0.06,
 )
-NEUTRAL = Capture(*[0.0] * len(Capture._fields))
 
 _EDGE = 0.03  # width of a soft edge
 _BACKGROUND = 0.42

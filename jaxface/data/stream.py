@@ -1,10 +1,9 @@
 """Data larger than memory: batches of one size, read when they are asked for.
 
-    from_array, from_npz, from_files  -> Source   rows that can be read in any order
-    num_batches                       how many batches a pass has; the same for every process
-    batches                           a pass as a plain iterator
-    grain_batches                     the same pass as a grain dataset: read ahead by threads, its iterator has
-                                      get_state and set_state
+    from_array, from_npz  -> Source   rows that can be read in any order
+    num_batches           how many batches a pass has; the same for every process
+    batches               a pass as a plain iterator
+    grain_batches         the same pass as a grain dataset, read ahead by threads; its iterator has get_state, set_state
 
 A pass is a pure function of its arguments. A random order is `rows=rng.permutation(source.num_rows)`, a training
 fold is `rows=<its rows>`, another epoch is another call. Process p of P reads the p-th of P consecutive shares of
@@ -17,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxface.core import checks, messages
+from jaxface.core import checks
 from jaxface.core.labels import dense
-from jaxface.data import images, npz, paths
-from jaxface.data.labelled import Listing, Name
+from jaxface.data import archives, storage
+from jaxface.data.datasets import Name
 
 __all__ = ["Source", "batches", "from_array", "from_npz", "grain_batches"]
 
@@ -32,7 +31,7 @@ class Source(NamedTuple):
     read: Callable[[np.ndarray], np.ndarray]  # row numbers [k] -> features [k, ...]
     row_shape: tuple[int, ...]
     dtype: np.dtype
-    ids: np.ndarray  # int32 [n]; -1 where nobody knows whom a row shows
+    ids: np.ndarray  # int32 [n]; -1 for a row without a label
     names: tuple[Name, ...]  # [c]
 
 
@@ -72,14 +71,14 @@ def from_npz(path: str | Path, *, features: str = "features", labels: str | None
     A batch with NaN or infinite features is an error that names the file. The checksum of the labels is compared, that
     of the features is not: it would take reading all of them.
     """
-    path = paths.existing_file(path, "Embeddings")
-    rows = npz.mapped(path, features)
+    path = storage.existing_file(path, "Embeddings")
+    rows = archives.mapped(path, features)
     if rows.dtype.kind != "f" or rows.ndim < 2:
         raise ValueError(
             f"{features!r} of {path} must be floating point [n, ...]; got dtype {rows.dtype} and shape {rows.shape}. "
             "Save them as float32 or float64."
         )
-    people = None if labels is None else npz.read(path, (labels,))[labels]
+    people = None if labels is None else archives.read(path, (labels,))[labels]
     try:
         source = from_array(rows, people)
     except ValueError as error:
@@ -91,32 +90,6 @@ def from_npz(path: str | Path, *, features: str = "features", labels: str | None
         return np.asarray(values)
 
     return source._replace(read=read)
-
-
-def from_files(
-    listing: Listing,
-    *,
-    color: bool = False,
-    size: tuple[int, int] | None = None,
-    crop: tuple[int, int, int, int] | None = None,
-    workers: int = 4,
-) -> Source:
-    """Images of a listing, decoded as they are needed; options as in `images.read_image`."""
-    files = listing.paths()
-    first = images.read_image(files[0], color=color, size=size, crop=crop)
-
-    def read(index: np.ndarray) -> np.ndarray:
-        chosen = [files[row] for row in index]
-        pixels = images.load_images(chosen, color=color, size=size, crop=crop, workers=workers)
-        if pixels.shape[1:] != first.shape:
-            raise ValueError(
-                f"images must have one size; {messages.printable(chosen[0])} is "
-                f"{pixels.shape[1]}x{pixels.shape[2]} and {messages.printable(files[0])} is "
-                f"{first.shape[0]}x{first.shape[1]}. Pass size=(height, width)."
-            )
-        return pixels
-
-    return Source(len(files), read, first.shape, first.dtype, listing.ids, listing.names)
 
 
 def num_batches(num_rows: int, *, batch_size: int, process_count: int = 1) -> int:
@@ -162,7 +135,7 @@ def grain_batches(
     try:
         import grain
     except ImportError as error:
-        raise ImportError("grain is not installed. Run: pip install 'jaxface[run]'.") from error
+        raise ImportError("grain is not installed. Run: pip install 'jaxface[stream]'.") from error
     batch_at, count = _pass(source, batch_size, rows, process_index, process_count)
     dataset = grain.MapDataset.range(count).map(batch_at)
     return dataset.to_iter_dataset(grain.ReadOptions(num_threads=num_threads, prefetch_buffer_size=read_ahead))

@@ -1,7 +1,6 @@
-"""Data with known truth: every generator returns what the data were made from beside them.
+"""Data with known truth: every generator returns the parameters and hidden values of its data too.
 
 gaussian_identities  the Joint Bayes model, x = mean + identity + noise
-paired_views         two views of shared and private latents, or a mixture of such: the PCCA model
 rendered_faces       drawn faces of many people under changing pose, light and expression
 face_tracks          drawn faces that move slowly, with jumps where a group ends
 """
@@ -13,9 +12,9 @@ import numpy as np
 
 from jaxface.core import checks
 from jaxface.data import rendering
-from jaxface.data.labelled import LabelledImages
+from jaxface.data.datasets import LabelledImages
 
-__all__ = ["FaceTracks", "face_tracks", "gaussian_identities", "paired_views", "random_covariance", "rendered_faces"]
+__all__ = ["FaceTracks", "face_tracks", "gaussian_identities", "rendered_faces"]
 
 
 class GaussianIdentities(NamedTuple):
@@ -27,22 +26,6 @@ class GaussianIdentities(NamedTuple):
     mean: np.ndarray  # [d]
     identity_cov: np.ndarray  # [d, d]
     noise_cov: np.ndarray  # [d, d]
-
-
-class PairedViews(NamedTuple):
-    """Samples of a mixture of probabilistic CCA models."""
-
-    x: np.ndarray  # float64 [n, dim_x]
-    y: np.ndarray  # float64 [n, dim_y]
-    components: np.ndarray  # int32 [n]
-    latents: np.ndarray  # [n, shared_dim], seen by both views
-    weights: np.ndarray  # [k]
-    mean_x: np.ndarray  # [k, dim_x]
-    mean_y: np.ndarray  # [k, dim_y]
-    loadings_x: np.ndarray  # [k, dim_x, shared_dim]
-    loadings_y: np.ndarray  # [k, dim_y, shared_dim]
-    noise_cov_x: np.ndarray  # [k, dim_x, dim_x], private latents included
-    noise_cov_y: np.ndarray  # [k, dim_y, dim_y]
 
 
 class RenderedFaces(NamedTuple):
@@ -76,14 +59,15 @@ def gaussian_identities(
 ) -> GaussianIdentities:
     """x_ij = mean + identity_i + noise_ij, identity_i ~ N(0, identity_cov), noise_ij ~ N(0, noise_cov).
 
-    images_per_person: one count, or one for each person. Covariances may be singular; those not given are drawn
-    with `random_covariance`, the noise with half the variance of the identities.
+    images_per_person: one count, or one for each person.
+    identity_cov, noise_cov: may be singular; by default drawn with a condition number of e^3, the noise with half the
+        variance of the identities.
     """
     checks.at_least("dim", dim, 1)
     ids = _ids_from_counts(num_people, images_per_person)
     mean = rng.normal(size=dim) if mean is None else np.asarray(mean, np.float64)
-    identity_cov = random_covariance(rng, dim) if identity_cov is None else np.asarray(identity_cov, np.float64)
-    noise_cov = 0.5 * random_covariance(rng, dim) if noise_cov is None else np.asarray(noise_cov, np.float64)
+    identity_cov = _random_covariance(rng, dim) if identity_cov is None else np.asarray(identity_cov, np.float64)
+    noise_cov = 0.5 * _random_covariance(rng, dim) if noise_cov is None else np.asarray(noise_cov, np.float64)
     square = f"{dim} {dim}"
     checks.shapes(mean=(mean, f"{dim}"), identity_cov=(identity_cov, square), noise_cov=(noise_cov, square))
     identities = rng.normal(size=(num_people, dim)) @ _square_root("identity_cov", identity_cov)
@@ -91,55 +75,10 @@ def gaussian_identities(
     return GaussianIdentities(mean + identities[ids] + noise, ids, identities, mean, identity_cov, noise_cov)
 
 
-def random_covariance(rng: np.random.Generator, dim: int, *, decay: float = 3.0) -> np.ndarray:
-    """Q diag(exp(-decay j / dim)) Q' with Q uniform among the rotations: `[dim, dim]`, condition number exp(decay)."""
-    gaussian = rng.normal(size=(dim, dim))
-    basis, triangle = np.linalg.qr(gaussian)
-    basis *= np.sign(np.diag(triangle))  # without the signs of R the distribution is not uniform
+def _random_covariance(rng: np.random.Generator, dim: int, *, decay: float = 3.0) -> np.ndarray:
+    """Q diag(exp(-decay j / dim)) Q' with uniformly random axes Q: `[dim, dim]`, condition number exp(decay)."""
+    basis = np.linalg.qr(rng.normal(size=(dim, dim)))[0]
     return (basis * np.exp(-decay * np.arange(dim) / dim)) @ basis.T
-
-
-def paired_views(
-    rng: np.random.Generator,
-    *,
-    num_samples: int,
-    dim_x: int,
-    dim_y: int,
-    shared_dim: int,
-    private_dim: int = 0,
-    num_components: int = 1,
-    noise: float = 0.3,
-    separation: float = 4.0,
-) -> PairedViews:
-    """Two views of one latent: x = mean_x + W_x z + P_x a + e, y = mean_y + W_y z + P_y b + e', of component k.
-
-    z `[shared_dim]` is seen by both views, a and b `[private_dim]` by one only; all are N(0, I), and e, e' are
-    N(0, noise^2 I). Shared and private latents each give a coordinate variance 1 on average; in each view the means
-    of two components lie about `separation` apart.
-    """
-    _check_counts(
-        num_samples=num_samples,
-        dim_x=dim_x,
-        dim_y=dim_y,
-        shared_dim=shared_dim,
-        num_components=num_components,
-    )
-    checks.at_least("private_dim", private_dim, 0)
-    checks.positive("noise", noise)
-    weights = rng.dirichlet(np.full(num_components, 10.0))
-    components = rng.choice(num_components, num_samples, p=weights).astype(np.int32)
-    latents = rng.normal(size=(num_samples, shared_dim))
-    views = []
-    for dim in (dim_x, dim_y):
-        mean = separation / np.sqrt(2) * rng.normal(size=(num_components, dim)) / np.sqrt(dim)
-        loadings = rng.normal(size=(num_components, dim, shared_dim)) / np.sqrt(shared_dim)
-        private = rng.normal(size=(num_components, dim, private_dim)) / np.sqrt(max(private_dim, 1))
-        own = np.einsum("ndp,np->nd", private[components], rng.normal(size=(num_samples, private_dim)))
-        shared = np.einsum("ndk,nk->nd", loadings[components], latents)
-        view = mean[components] + shared + own + noise * rng.normal(size=(num_samples, dim))
-        views.append((view, mean, loadings, private @ private.swapaxes(1, 2) + noise**2 * np.eye(dim)))
-    (x, mean_x, loadings_x, cov_x), (y, mean_y, loadings_y, cov_y) = views
-    return PairedViews(x, y, components, latents, weights, mean_x, mean_y, loadings_x, loadings_y, cov_x, cov_y)
 
 
 def rendered_faces(
@@ -230,10 +169,10 @@ def _ids_from_counts(num_people: int, images_per_person: Any) -> np.ndarray:
 
 
 def _square_root(name: str, covariance: np.ndarray) -> np.ndarray:
-    """A symmetric root; refuses what is no covariance."""
+    """A symmetric root; refuses a matrix that is no covariance."""
     values, vectors = np.linalg.eigh(covariance)
-    tolerance = 1e-10 * max(values[-1], 0.0)
-    if not np.allclose(covariance, covariance.T, rtol=0, atol=tolerance) or values[0] < -tolerance:
+    tol = 1e-10 * max(values[-1], 0.0)
+    if not np.allclose(covariance, covariance.T, rtol=0, atol=tol) or values[0] < -tol:
         raise ValueError(
             f"{name} must be symmetric and positive semi-definite; its eigenvalues run from {values[0]:g} to "
             f"{values[-1]:g}."
@@ -243,7 +182,7 @@ def _square_root(name: str, covariance: np.ndarray) -> np.ndarray:
 
 
 def _draw_identities(rng: np.random.Generator, num: int) -> tuple[rendering.Identity, ...]:
-    """People around the mean face; extremes are held back, for a lip of negative height draws nothing."""
+    """People around the mean face, within 2.5 standard deviations: a lip of negative height would not be drawn."""
     z = np.clip(rng.normal(size=(num, len(rendering.MEAN_FACE))), -2.5, 2.5)
     return tuple(rendering.Identity(*row) for row in np.array(rendering.MEAN_FACE) + z * np.array(rendering.SPREAD))
 
@@ -282,7 +221,7 @@ def _drifting_captures(
     lighting: float,
     expression: float,
 ) -> list[rendering.Capture]:
-    """One track: the position walks inside a box and crosses it at each jump, all else is a slow autoregression."""
+    """One track: the position walks inside a box and crosses it at each jump, the rest is a slow autoregression."""
     box = 0.14 * min(size)
     position = rng.uniform(-box, box, 2)
     z = rng.normal(size=10)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxface.core import checks, messages
-from jaxface.data import delimited, paths
+from jaxface.data import delimited, storage
 from jaxface.data.delimited import Table
 
 __all__ = ["Trials", "people", "read", "read_scores", "with_scores"]
@@ -58,7 +58,7 @@ def read(
     scores: names or numbers of the columns with scores; by default every column of numbers that has no role.
     delimiter: what separates cells; by default the tab, comma or semicolon of the first line, else white space.
     """
-    path = paths.existing_file(path, "A file of trials")
+    path = storage.existing_file(path, "A file of trials")
     rows = delimited.rows(path, delimiter)
     if _is_lfw(rows):
         return _lfw(rows)
@@ -74,7 +74,7 @@ def read_scores(genuine: str | Path, impostor: str | Path, *, name: str = "score
     """The trials of two files of numbers, one score a line: genuine pairs and impostor pairs."""
     parts = []
     for path in (genuine, impostor):
-        path = paths.existing_file(path, "A file of scores")
+        path = storage.existing_file(path, "A file of scores")
         rows = delimited.rows(path, None)
         table = delimited.table(path, rows)
         if len(table.names) != 1:
@@ -91,7 +91,7 @@ def with_scores(trials: Trials, path: str | Path, *, name: str, delimiter: str |
 
     The file has lines `a b score` in any order, or one score a line in the order of the trials.
     """
-    path = paths.existing_file(path, "A file of scores")
+    path = storage.existing_file(path, "A file of scores")
     table = delimited.table(path, delimited.rows(path, delimiter), known=_KNOWN)
     numeric = [k for k in range(len(table.names)) if delimited.are_numbers(table.columns[k])]
     other = _trials(table, {}, numeric if len(numeric) == 1 else [])  # one column of 0 and 1 is scores too

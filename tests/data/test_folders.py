@@ -4,7 +4,7 @@ import shutil
 import numpy as np
 import pytest
 
-from jaxface.data import folders, orl
+from jaxface.data import folders
 from tests.tolerances import assert_close
 
 
@@ -110,46 +110,6 @@ def test_links_inside_the_root_and_a_linked_root_are_fine(people, tmp_path):
     (people / "ben" / "3.png").symlink_to(people / "ben" / "1.png")
     (tmp_path / "alias").symlink_to(people, target_is_directory=True)
     assert "ben/3.png" in folders.scan(tmp_path / "alias").files
-
-
-def orl_copy(root, write_image, people=40, shots=10):
-    for person in range(1, people + 1):
-        for shot in range(1, shots + 1):
-            write_image(root / f"s{person}" / f"{shot}.pgm")
-    return root
-
-
-def test_orl_from_a_copy(tmp_path, write_image):
-    write_image(orl_copy(tmp_path, write_image) / "s10" / "target.png")
-    listing = orl.scan(tmp_path)
-    assert listing.names == tuple(f"s{person}" for person in range(1, 41))
-    assert listing.files[:10] == tuple(f"s1/{shot}.pgm" for shot in range(1, 11))
-    assert listing.ignored == ("s10/target.png",)
-    assert "AT&T Laboratories Cambridge" in listing.credit
-
-
-def test_an_incomplete_copy_of_orl(tmp_path, write_image):
-    with pytest.raises(ValueError, match="40 people with 10 images each; got 3 people with 2 to 2 images"):
-        orl.scan(orl_copy(tmp_path, write_image, people=3, shots=2))
-
-
-def test_orl_not_installed(monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(FileNotFoundError, match=r"pip install 'jaxface\[faces\]'"):
-        orl.load()
-
-
-def test_the_orl_faces():
-    try:
-        orl.find()
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
-    data = orl.load()
-    assert data.images.shape == (400, 112, 92)
-    assert np.bincount(data.ids).tolist() == [10] * 40
-    assert data.ignored == ("s10/target.jpg",)
-    assert data.images.std() > 0.1
-    assert orl.load(size=(56, 46)).images.shape == (400, 56, 46)
 
 
 def test_links_to_themselves_are_named(people):

@@ -1,5 +1,3 @@
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,34 +15,6 @@ def test_all_pairs(ids):
     found = pairs.all_pairs(np.array(ids, int))
     assert list(zip(*(field.tolist() for field in found), strict=True)) == reference.all_pairs(ids)
     assert (found.first.dtype, found.is_same.dtype) == (np.int32, bool)
-
-
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=14), st.data())
-@settings(max_examples=150, deadline=None)
-def test_sampled_pairs_are_different_pairs_of_the_right_kind(ids, data):
-    same = [pair for *pair, is_same in reference.all_pairs(ids) if is_same]
-    different = [pair for *pair, is_same in reference.all_pairs(ids) if not is_same]
-    num_same = data.draw(st.integers(0, len(same)))
-    num_different = data.draw(st.integers(0, len(different)))
-    rng = np.random.default_rng(data.draw(st.integers(0, 5)))
-    found = pairs.sampled_pairs(ids, num_same=num_same, num_different=num_different, rng=rng)
-    drawn = [[a, b] for a, b in zip(found.first.tolist(), found.second.tolist(), strict=True)]
-    assert len({tuple(pair) for pair in drawn}) == num_same + num_different
-    assert all(pair in same for pair in drawn[:num_same])
-    assert all(pair in different for pair in drawn[num_same:])
-    assert found.is_same.tolist() == [True] * num_same + [False] * num_different
-
-
-def test_each_pair_is_drawn_equally_often(rng):
-    ids = [0, 1, 0, 2, 1, 0]
-    counts = dict.fromkeys(itertools.combinations(range(6), 2), 0)
-    for _ in range(2000):
-        found = pairs.sampled_pairs(ids, num_same=1, num_different=2, rng=rng)
-        for pair in zip(found.first.tolist(), found.second.tolist(), strict=True):
-            counts[pair] += 1
-    for (a, b), count in counts.items():
-        share = 1 / 4 if ids[a] == ids[b] else 2 / 11
-        assert abs(count - 2000 * share) < 4.5 * np.sqrt(2000 * share)
 
 
 @given(st.lists(st.integers(-1, 3), max_size=30), st.integers(2, 7))
@@ -73,10 +43,6 @@ def test_one_person_with_many_photos_does_not_decide(rng):
 
 
 def test_errors_of_sampling(rng):
-    with pytest.raises(ValueError, match=r"num_same must be at most 1 \(the pairs of that kind in these ids\); got 2"):
-        pairs.sampled_pairs([0, 0, 1], num_same=2, num_different=0, rng=rng)
-    with pytest.raises(ValueError, match="num_different must be at most 2"):
-        pairs.sampled_pairs([0, 0, 1], num_same=0, num_different=3, rng=rng)
     with pytest.raises(ValueError, match=r"ids must be integers \[n\]; got dtype float64"):
         pairs.all_pairs([0.5, 1.0])
 

@@ -97,20 +97,24 @@ def test_a_split_of_parts():
     assert [rows.tolist() for rows in one] == [[0, 3], [1], [2]]
     assert one.test_to_train == 0.5
     many = splits.of_parts([[0, 1, 2, 2], [2, 0, 1, 2]], train=2, test=(0, 1))
-    assert many.train.tolist() == [[2, 3], [0, 3]] and many.test.tolist() == [[0, 1], [1, 2]]
-    assert many.held_out.shape == (2, 0) and many.test_to_train == 1.0
+    assert many.train.tolist() == [[2, 3], [0, 3]]
+    assert many.test.tolist() == [[0, 1], [1, 2]]
+    assert many.held_out.shape == (2, 0)
+    assert many.test_to_train == 1.0
 
 
 def test_few_shot_splits_of_different_sizes_test_the_same_rows():
     ids = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2])
     options = {"most_train": 3, "num_held_out": 1, "seed": 3, "num_splits": 4}
     small, large = (splits.few_shot(ids, num_train=number, **options) for number in (2, 3))
-    assert len(small) == 4 and len({split.test.tobytes() for split in small}) > 1
+    assert len(small) == 4
+    assert len({split.test.tobytes() for split in small}) > 1
     for few, many in zip(small, large, strict=True):
         np.testing.assert_array_equal(few.test, many.test)
         np.testing.assert_array_equal(few.held_out, many.held_out)
         assert set(few.train) < set(many.train)
-        assert ids[many.train].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2] and ids[few.held_out].tolist() == [0, 1, 2]
+        assert ids[many.train].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+        assert ids[few.held_out].tolist() == [0, 1, 2]
         assert sorted(np.concatenate(many)) == list(range(ids.size))
     with pytest.raises(ValueError, match=r"num_train must be at most 3 \(most_train\); got 4"):
         splits.few_shot(ids, num_train=4, **options)

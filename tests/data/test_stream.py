@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxface.data import embeddings, folders, stream
+from jaxface.data import embeddings, stream
 
 
 def equal(left, right):
@@ -132,26 +132,6 @@ def test_an_archive_is_never_in_memory_as_a_whole(tmp_path):
     assert peak < 2_000_000
 
 
-def test_files_are_decoded_as_they_are_needed(people):
-    listing = folders.scan(people)
-    expected = folders.read(listing).images
-    (people / "s10" / "1.png").write_bytes(b"damaged")
-    passed = stream.batches(stream.from_files(listing), batch_size=3)
-    np.testing.assert_array_equal(next(passed).features, expected[:3])
-    np.testing.assert_array_equal(next(passed).features, expected[3:6])
-    with pytest.raises(ValueError, match=r"s10/1\.png does not decode"):
-        next(passed)
-
-
-def test_files_of_another_size_are_found_in_any_batch(people, write_image):
-    write_image(people / "s2" / "1.png", np.zeros((5, 5), np.uint8))
-    passed = stream.batches(stream.from_files(folders.scan(people)), batch_size=1, start=5)
-    with pytest.raises(ValueError, match=r"s2/1\.png is 5x5 and .*anna/1\.png is 6x4"):
-        next(passed)
-    resized = list(stream.batches(stream.from_files(folders.scan(people), size=(3, 2), color=True), batch_size=4))
-    assert [batch.features.shape for batch in resized] == [(4, 3, 2, 3)] * 2
-
-
 @pytest.mark.parametrize("process", [0, 1])
 def test_grain_gives_the_same_pass_and_resumes(table, process):
     pytest.importorskip("grain")
@@ -171,7 +151,7 @@ def test_grain_gives_the_same_pass_and_resumes(table, process):
 
 def test_grain_not_installed(table, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "grain", None)
-    with pytest.raises(ImportError, match=r"pip install 'jaxface\[run\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'jaxface\[stream\]'"):
         stream.grain_batches(stream.from_array(*table), batch_size=2)
 
 

@@ -113,7 +113,7 @@ def test_identical_landmarks_leave_the_image_alone(rng):
 
 def test_landmarks_of_the_data_room_undo_the_pose_of_a_drawn_face():
     """The two rooms mean the same by a point: a turned and shifted face is brought back to the frontal one."""
-    frontal = rendering.NEUTRAL
+    frontal = rendering.Capture()
     posed = frontal._replace(shift_x=4.0, shift_y=-2.0, roll=0.2, log_scale=0.1)
     image, expected = (rendering.render(rendering.MEAN_FACE, capture, size=(60, 50)) for capture in (posed, frontal))
     landmarks, places = (rendering.landmarks(rendering.MEAN_FACE, c, size=(60, 50)) for c in (posed, frontal))

@@ -46,7 +46,7 @@ INNER = (
     "joint_bayes.stats.rows_about", "joint_bayes.posterior", "joint_bayes.objectives.div",
     "joint_bayes.objectives.gaussian",
     "joint_bayes.objectives.eq", "joint_bayes.em.m_step", "joint_bayes.em.update", "joint_bayes.em.fit_grouped",
-    "tests.", "ensembles.directions", "features.maps.sum_of_blocks",
+    "tests.", "ensembles.lda_directions", "features.maps.sum_of_blocks",
     "features.forms.random_phase", "features.maps.zero_padded", "linalg.krylov", "features.trig",
     "features.spectra", "linalg.small_cholesky", "mixtures.views", "mixtures.stats", "mixtures.em.residual",
     "mixtures.em.update", "mixtures.em.fit_blocks", "mixtures.em.joint", "mixtures.em.sequential", "mixtures.em.m_step",

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxface.data import lfw, pairs
-from jaxface.data.labelled import Listing
+from jaxface.data.datasets import Listing
 from tests.faults import damage
 from tests.faults.verdict import Wrong, expect, refused
 

@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from jaxface.data import embeddings, npz, paths, stream
+from jaxface.data import archives, embeddings, storage, stream
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_the_limit_counts_only_what_is_read(tmp_path, arrays):
         embeddings.load(tmp_path / "x.npz", max_bytes=1)
     np.savez(tmp_path / "x.npz", **arrays)  # a file as large as its arrays
     assert embeddings.load(tmp_path / "x.npz", max_bytes=1).features.shape == (6, 3)
-    assert paths.MAX_BYTES == 2**31  # docs/your_data.md says so
+    assert storage.MAX_BYTES == 2**31  # docs/your_data.md says so
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -120,7 +120,7 @@ def test_members_with_odd_names(tmp_path, arrays):
         assert read(path).names == ("a", "b", "c")
     assert [file.name for file in tmp_path.iterdir()] == ["x.npz"]
     with pytest.raises(ValueError, match=r"must hold 'people'; it holds .*a\\x1b\[2J") as caught:
-        npz.mapped(path, "people")
+        archives.mapped(path, "people")
     assert "\x1b" not in str(caught.value)
     with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(path, "a") as archive:
         archive.writestr("labels.npy", b"hello")

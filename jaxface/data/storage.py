@@ -1,7 +1,7 @@
-"""Files: nothing outside the data root is opened, nothing half-written is left.
+"""Files on disk: nothing outside the data root is opened, nothing half-written is left.
 
-Messages name a file by `messages.printable`: a name may hold the codes that move a terminal's cursor. Names that are not
-UTF-8 are refused, for neither a report nor a table of results could name them.
+Messages name a file by `messages.printable`, because a name may hold the codes that move a terminal's cursor. Names
+that are not UTF-8 are refused, because neither a report nor a table of results could name them.
 """
 
 import contextlib
@@ -64,7 +64,7 @@ def existing_file(path: str | Path, what: str) -> Path:
 def check_unpacked(path: Path, needed: int, names: Sequence[str], *, max_bytes: int, otherwise: str = "") -> None:
     """Refuses a file of which `names` unpack to more than `max_bytes`, and to more than four times its size.
 
-    A file that is large itself is no surprise, and packed numbers are about as large as unpacked ones.
+    A large file may unpack to much, and packed numbers are about as large as unpacked ones.
     """
     checks.at_least("max_bytes", max_bytes, 1)
     size = path.stat().st_size
@@ -77,7 +77,7 @@ def check_unpacked(path: Path, needed: int, names: Sequence[str], *, max_bytes: 
 
 @contextlib.contextmanager
 def naming_damage(path: Path, name: str = "", *, says: str = "is damaged") -> Iterator[None]:
-    """Errors of readers, each of its own kind, as a ValueError that names the file and what could not be read of it."""
+    """Turns errors of any kind that readers raise into a ValueError that names the file and the part of it."""
     try:
         yield
     except Exception as error:
@@ -90,7 +90,7 @@ def naming_damage(path: Path, name: str = "", *, says: str = "is damaged") -> It
 
 @contextlib.contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary name to write to, renamed to `path` when all went well and removed otherwise."""
+    """A temporary name to write to: renamed to `path` at the end, removed after an error."""
     path = Path(path)
     existing_folder(path.parent, f"The folder of {path.name}")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -20,7 +20,7 @@ from typing import BinaryIO, Literal, NamedTuple
 import numpy as np
 
 from jaxface.core import messages
-from jaxface.data import paths
+from jaxface.data import storage
 
 __all__ = []
 
@@ -34,7 +34,7 @@ _WRITE_IT = "Write it with numpy.savez or jaxface.data.embeddings.save."
 
 
 class _Header(NamedTuple):
-    """What the `.npy` header of a member says."""
+    """The `.npy` header of a member."""
 
     shape: tuple[int, ...]
     order: Literal["C", "F"]
@@ -47,23 +47,21 @@ class _Header(NamedTuple):
 
 
 def read(
-    path: Path, wanted: Sequence[str], *, optional: Sequence[str] = (), max_bytes: int = paths.MAX_BYTES
+    path: Path, names: Sequence[str], *, optional: Sequence[str] = (), max_bytes: int = storage.MAX_BYTES
 ) -> dict[str, np.ndarray]:
-    """The arrays `wanted`, and those of `optional` that are there, in native byte order; other members stay packed.
+    """The arrays `names`, and those of `optional` that are there, in native byte order; other members stay packed.
 
     max_bytes: arrays that need more memory, and more than four times the size of the file, are refused before they
-        are unpacked. A file that is large itself is no surprise.
+        are unpacked.
     """
     members = _members(path)
-    for name in wanted:
+    for name in names:
         _check_present(path, name, members)
-    chosen = {name: members[name] for name in (*wanted, *optional) if name in members}
+    chosen = {name: members[name] for name in (*names, *optional) if name in members}
     headers = {name: _packed_header(path, name, member) for name, member in chosen.items()}
     needed = sum(max(header.num_bytes, math.prod(header.shape)) for header in headers.values())
-    paths.check_unpacked(
-        path, needed, tuple(chosen), max_bytes=max_bytes,
-        otherwise=", or save it with numpy.savez and read it in parts with jaxface.data.stream.from_npz",
-    )  # fmt: skip
+    otherwise = ", or save it with numpy.savez and read it in parts with jaxface.data.stream.from_npz"
+    storage.check_unpacked(path, needed, tuple(chosen), max_bytes=max_bytes, otherwise=otherwise)
     return {name: _unpacked(path, name, member, headers[name]) for name, member in chosen.items()}
 
 
@@ -80,7 +78,7 @@ def mapped(path: Path, name: str) -> np.ndarray:
             f"{name!r} of {path} is compressed, so it cannot be read in parts. "
             "Write it with numpy.savez or jaxface.data.embeddings.save, not numpy.savez_compressed."
         )
-    with paths.naming_damage(path, name), path.open("rb") as stream:
+    with storage.naming_damage(path, name), path.open("rb") as stream:
         start = _member_start(stream, member)
         header = _header(stream.read(_LONGEST_HEADER))
     _check_header(path, name, member, header)
@@ -98,7 +96,7 @@ def native(array: np.ndarray) -> np.ndarray:
 
 def _members(path: Path) -> dict[str, zipfile.ZipInfo]:
     """The arrays of an archive by name: its members ending in `.npy`, without that."""
-    with paths.naming_damage(path):
+    with storage.naming_damage(path):
         if not zipfile.is_zipfile(path):
             members = None
         else:
@@ -107,12 +105,12 @@ def _members(path: Path) -> dict[str, zipfile.ZipInfo]:
     if members is None:
         raise ValueError(f"{path} is not an .npz archive. {_WRITE_IT}")
     arrays = [member for member in members if member.filename.endswith(".npy")]
-    found = {member.filename.removesuffix(".npy"): member for member in arrays}
-    if len(found) < len(arrays):
+    by_name = {member.filename.removesuffix(".npy"): member for member in arrays}
+    if len(by_name) < len(arrays):
         names = [member.filename for member in arrays]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{path} holds two members {twice!r}, so its data are in doubt. {_WRITE_IT}")
-    return found
+    return by_name
 
 
 def _check_present(path: Path, name: str, members: dict[str, zipfile.ZipInfo]) -> None:
@@ -127,7 +125,7 @@ def _check_present(path: Path, name: str, members: dict[str, zipfile.ZipInfo]) -
 
 
 def _packed_header(path: Path, name: str, member: zipfile.ZipInfo) -> _Header:
-    with paths.naming_damage(path, name), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+    with storage.naming_damage(path, name), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
         header = _header(stream.read(_LONGEST_HEADER))
     _check_header(path, name, member, header)
     return header
@@ -162,7 +160,7 @@ def _check_header(path: Path, name: str, member: zipfile.ZipInfo, header: _Heade
 def _unpacked(path: Path, name: str, member: zipfile.ZipInfo, header: _Header) -> np.ndarray:
     """The values of a member, read in steps and no further than its header says; its checksum is compared."""
     values = np.empty(header.num_bytes, np.uint8)
-    with paths.naming_damage(path, name), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+    with storage.naming_damage(path, name), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
         stream.read(header.length)
         for start in range(0, values.size, _STEP):
             size = min(_STEP, values.size - start)

@@ -3,26 +3,26 @@ import os
 import numpy as np
 import pytest
 
-from jaxface.data import embeddings, images, labelled, lfw, matlab, pairs, paths, stream
+from jaxface.data import datasets, embeddings, images, lfw, matlab, pairs, storage, stream
 
 
 @pytest.mark.parametrize("name", ["../x.png", "a/../../x.png", "/etc/passwd"])
 def test_names_that_leave_the_root(tmp_path, name):
     with pytest.raises(ValueError, match=r"list\.txt, line 3: '.*' leads outside the data root"):
-        paths.inside(tmp_path, name, source="list.txt, line 3")
+        storage.inside(tmp_path, name, source="list.txt, line 3")
 
 
 def test_absolute_names_are_refused_even_inside_the_root(tmp_path):
     with pytest.raises(ValueError, match="leads outside"):
-        paths.inside(tmp_path, str(tmp_path / "a.png"), source="list")
-    assert paths.inside(tmp_path, "a/../b.png", source="list") == tmp_path / "a/../b.png"
+        storage.inside(tmp_path, str(tmp_path / "a.png"), source="list")
+    assert storage.inside(tmp_path, "a/../b.png", source="list") == tmp_path / "a/../b.png"
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     (tmp_path / "x.txt").write_text("old")
 
     def write(text, fail):
-        with paths.replacing(tmp_path / "x.txt") as temporary:
+        with storage.replacing(tmp_path / "x.txt") as temporary:
             temporary.write_text(text)
             if fail:
                 raise RuntimeError("disk full")
@@ -38,15 +38,15 @@ def test_links_that_lead_back_to_themselves(tmp_path):
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "nowhere").symlink_to("nothing")
     with pytest.raises(ValueError, match=r"list, line 2: .*loop cannot be opened: .*Remove it"):
-        paths.inside(tmp_path, "loop", source="list, line 2")
-    assert paths.inside(tmp_path, "nowhere", source="list") == tmp_path / "nowhere"
+        storage.inside(tmp_path, "loop", source="list, line 2")
+    assert storage.inside(tmp_path, "nowhere", source="list") == tmp_path / "nowhere"
     for name in ("loop", "nowhere"):
         with pytest.raises(
             FileNotFoundError, match=rf"x must be a file; .*{name} is a symbolic link that leads nowhere"
         ):
-            paths.existing_file(tmp_path / name, "x")
+            storage.existing_file(tmp_path / name, "x")
         with pytest.raises(FileNotFoundError, match=rf"x must be a folder; .*{name} is a symbolic link that leads"):
-            paths.existing_folder(tmp_path / name, "x")
+            storage.existing_folder(tmp_path / name, "x")
 
 
 LOADERS = {
@@ -58,7 +58,7 @@ LOADERS = {
     "pairs": lambda path: pairs.load(path, ["a", "b"]),
     "truth": pairs.has_truth,
     "lfw pairs": lambda path: lfw.read_pairs(
-        path, labelled.Listing(root=path, files=(), ids=np.zeros(0, int), names=())
+        path, datasets.Listing(root=path, files=(), ids=np.zeros(0, int), names=())
     ),
 }
 
