@@ -38,6 +38,7 @@ def whitening(within: jax.Array, y: jax.Array, number: ArrayLike, ridge: jax.Arr
     `within` is the factor `[n, p]` of S_w of the samples y `[n, p]`; singular values within the rounding of y count as
     zero. Without a ridge their directions are dropped.
     """
+    within, y, ridge = jax.lax.stop_gradient((within, y, ridge))
     n, p = within.shape
     svd = spectral.thin_svd(jnp.pad(within, ((0, max(0, p - n)), (0, 0))))
     # The longest column is about the largest singular value of y in principal coordinates.
@@ -57,6 +58,7 @@ def balanced_whitening(within: jax.Array, variances: jax.Array, penalty: jax.Arr
     Axes are brought to one scale first, since rounding is relative to the largest. Axes of variance 0 have rows of
     zeros. `penalty` `[]` is added to the diagonal of S_w.
     """
+    within, variances, penalty = jax.lax.stop_gradient((within, variances, penalty))
     scale = distances.safe_inverse_sqrt(variances)
     rows = jnp.concatenate([within * scale[None, :], jnp.diag(jnp.sqrt(penalty) * scale)])
     svd = spectral.thin_svd(jnp.linalg.qr(rows, mode="r"))
@@ -71,6 +73,7 @@ def leading_directions(between: jax.Array, whitener: jax.Array, *, width: int, r
 
     With `rtol`, directions in which the classes differ by less than `rtol` of the largest difference are zero.
     """
+    between, whitener = jax.lax.stop_gradient((between, whitener))
     svd = spectral.thin_svd(between @ whitener)
     right = svd.right
     if rtol is not None:
