@@ -4,8 +4,8 @@ For classification the truth h(x) is one-hot, `P_t(. | x) = h(x) + e_t(x)`, and 
 
     E_av = 1/T sum_t C_tt      E_com = 1/T^2 sum_ij C_ij = E_av / T + 1/T^2 sum_{i != j} C_ij = E_av - ambiguity
 
-where E_com is the error of the sum rule and the ambiguity `1/T sum_t E|P_t - P|^2` is never negative: a committee is
-never worse than its average member in squared error, whatever the correlations. In 0-1 error it can be.
+where E_com is the error of the sum rule and the ambiguity `1/T sum_t E|P_t - P|^2` is never negative: in
+squared error a committee is never worse than its average member, whatever the correlations. In 0-1 error it can be.
 """
 
 from functools import partial
@@ -19,7 +19,7 @@ from jaxface.core import checks, messages
 from jaxface.ensembles import fusion
 from jaxface.ensembles.fusion import Rule
 
-__all__ = ["diagnose", "growth"]
+__all__ = ["Diagnosis", "Growth", "diagnose", "growth"]
 
 
 class Diagnosis(NamedTuple):
@@ -28,7 +28,7 @@ class Diagnosis(NamedTuple):
     products: jax.Array  # [m, m], C, mean products of errors
     average_error: jax.Array  # [], E_av
     committee_error: jax.Array  # [], E_com
-    ambiguity: jax.Array  # [], E_av - E_com: what the diversity of the members is worth
+    ambiguity: jax.Array  # [], E_av - E_com: the gain by the diversity of the members
     correlation: jax.Array  # [m, m], C_ij / sqrt(C_ii C_jj), not centred; 0 for a member without error
     mean_correlation: jax.Array  # [], over i != j; NaN for one member
 
@@ -58,8 +58,8 @@ def diagnose(log_posteriors: ArrayLike, labels: ArrayLike) -> Diagnosis:
 def growth(log_posteriors: ArrayLike, labels: ArrayLike, *, rule: Rule = fusion.sum) -> Growth:
     """Errors and accuracy of the first T members for all T, in one pass over log posteriors `[m, n, c]`.
 
-    `rule` is one of `fusion`; for `weighted` add the logarithms of the weights to the posteriors and take `sum`. The
-    classes are those that `predict` names of the rule's answer, ties included. NaN in an image is NaN in the accuracy.
+    `rule` is one of `fusion`; for `weighted` add the logarithms of the weights to the posteriors and take `sum`. Ties
+    are settled as `predict` settles them after the rule. NaN in the posteriors of an image is NaN in the accuracy.
     """
     labels = _checked_labels(log_posteriors, labels)
     if rule not in fusion.FOLDS:

@@ -1,8 +1,8 @@
 """Fusion rules: log posteriors of the members `[m, ..., c]` to one answer `[..., c]`.
 
-All but `vote` return `log P(c | x)`, normalised; where a rule leaves no class possible, all are equally so, and NaN in
-one member is NaN in the answer. A class is predicted by `predict`, the lowest label among equals. `weighted` has
-weights learnt on held-out images.
+All but `vote` return `log P(c | x)`, normalised. Where a rule leaves no class possible, all become equally likely. NaN
+in one member is NaN in the answer. `predict` names the class, the lowest label among equals. `weighted` has weights
+learnt on held-out images. Every rule but `weighted` is a `Fold`: it can be read after each member, as `growth` does.
 """
 
 import math
@@ -19,7 +19,7 @@ from jax.typing import ArrayLike
 from jaxface.core import checks, fitinfo, loops, search
 from jaxface.core.fitinfo import FitInfo, Status
 
-__all__ = ["fit_weights", "max", "median", "min", "predict", "product", "sum", "vote"]
+__all__ = ["Rule", "fit_weights", "max", "median", "min", "predict", "product", "sum", "vote", "weighted"]
 
 Rule = Callable[[jax.Array], jax.Array]  # log posteriors [m, ..., c] of the members to one answer [..., c]
 
@@ -103,20 +103,20 @@ def median(log_posteriors: jax.Array) -> jax.Array:
 
 
 def vote(log_posteriors: jax.Array) -> jax.Array:
-    """Votes less those of the winner, plus the posterior of the sum rule, which settles ties: a score, not a posterior.
+    """Score: votes minus the winner's votes; ties are broken by the sum rule's posterior.
 
     Each member votes for its likeliest class, the lowest label among equals.
     """
     return _VOTE(log_posteriors)
 
 
-def weighted(log_posteriors: jax.Array, weights: ArrayLike) -> jax.Array:
+def weighted(log_posteriors: jax.Array, member_weights: ArrayLike) -> jax.Array:
     """`P = sum_t w_t P_t` with weights `[m]` that are at least 0 and sum to one."""
-    checks.floating(log_posteriors=log_posteriors, weights=weights)
-    checks.shapes(weights=(weights, str(log_posteriors.shape[0])))
-    checks.between("weights", weights, 0.0, jnp.inf, closed_high=False)
+    checks.floating(log_posteriors=log_posteriors, member_weights=member_weights)
+    checks.shapes(member_weights=(member_weights, str(log_posteriors.shape[0])))
+    checks.between("member_weights", member_weights, 0.0, jnp.inf, closed_high=False)
     shape = (-1,) + (1,) * (log_posteriors.ndim - 1)
-    return normalize(logsumexp(log_posteriors, axis=0, b=jnp.reshape(weights, shape)))
+    return normalize(logsumexp(log_posteriors, axis=0, b=jnp.reshape(member_weights, shape)))
 
 
 def fit_weights(
@@ -125,9 +125,9 @@ def fit_weights(
     """Weights `[m]` that maximise the mean `log sum_t w_t P_t(label)` of held-out images, by EM from equal weights.
 
     The problem is concave, so the start does not matter, and every step ascends: `w_t` becomes the mean share of member
-    t in the posterior of the right class. Images whose class every member calls impossible are left out. Held-out
-    people are enrolled first (`lda_member.enroll`). Where every member calls the truth of every image impossible, the
-    weights stay equal and the status is UNIDENTIFIED.
+    t in the posterior of the right class. Images are left out if every member gives their class the probability 0. If
+    none is left, the weights stay equal and the status is UNIDENTIFIED. Held-out people must be enrolled first
+    (`lda_member.enroll`).
     """
     sizes = checks.shapes(log_posteriors=(log_posteriors, "m n c"), labels=(labels, "n"))
     checks.floating(log_posteriors=log_posteriors)
@@ -144,7 +144,7 @@ def _fit_weights(
 ) -> tuple[jax.Array, FitInfo]:
     m = log_posteriors.shape[0]
     right = jnp.take_along_axis(log_posteriors, labels[None, :, None], axis=2)[:, :, 0]
-    # An image that every member calls impossible says nothing about them.
+    # An image of probability 0 under every member says nothing about the weights.
     counts = ~jnp.isneginf(right).all(axis=0)
     number = jnp.maximum(counts.sum(dtype=right.dtype), 1)
     is_identified = counts.any()
@@ -166,7 +166,7 @@ def _fit_weights(
 def predict(fused: jax.Array) -> jax.Array:
     """The class with the largest entry of `[..., c]`, the lowest label among equals; int32.
 
-    NaN names no class: it is refused, and -1 under a transformation.
+    NaN names no class: it is refused, and gives -1 under a transformation.
     """
     checks.at_least("number of classes", checks.shapes(fused=(fused, "... c"))["c"], 1)
     checks.floating(fused=fused)

@@ -52,11 +52,13 @@ def check_principal(y: ArrayLike) -> None:
     # Scaled to magnitude 1, so that squares neither overflow nor underflow.
     values = np.ldexp(values, -np.frexp(np.abs(values).max(initial=0))[1])
     variances = (values * values).mean(axis=0)
-    kept = variances > _LEAST_VARIANCE * variances.max(initial=0.0)
-    deviations = np.sqrt(variances, where=kept, out=np.ones_like(variances))
-    direction = np.where(kept, np.cos(np.arange(len(kept), dtype=values.dtype)), 0)
+    usable = variances > _LEAST_VARIANCE * variances.max(initial=0.0)
+    deviations = np.sqrt(variances, where=usable, out=np.ones_like(variances))
+    direction = np.where(usable, np.cos(np.arange(len(usable), dtype=values.dtype)), 0)
     back = values.T @ (values @ (direction / deviations)) / deviations / len(values)
-    wrong = np.abs(np.where(kept, back - direction, 0)) + np.abs(np.where(kept, values.mean(axis=0), 0)) / deviations
+    wrong = (
+        np.abs(np.where(usable, back - direction, 0)) + np.abs(np.where(usable, values.mean(axis=0), 0)) / deviations
+    )
     if wrong.max(initial=0.0) > _CORRELATED:
         raise ValueError(
             "y must be the principal coordinates of these very samples, columns centred and uncorrelated; "
@@ -74,34 +76,36 @@ def check_rank(axes: ArrayLike, num_samples: int, num_classes: int, *, ridge: Ar
         )
 
 
-def check_bags(weights: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, ridge: ArrayLike, unbiased: bool) -> None:
+def check_bags(
+    sample_weights: ArrayLike, labels: ArrayLike, axes: ArrayLike, *, ridge: ArrayLike, unbiased: bool
+) -> None:
     """Refuses negative weights, bags of one person and, without a ridge, more axes than the rank of S_w in a bag."""
-    checks.shapes(weights=(weights, "m n"))
-    checks.not_narrow("weights", weights)
-    if not (checks.is_concrete(weights) and checks.is_concrete(labels)):
+    checks.shapes(sample_weights=(sample_weights, "m n"))
+    checks.not_narrow("sample_weights", sample_weights)
+    if not (checks.is_concrete(sample_weights) and checks.is_concrete(labels)):
         return
-    checks.between("weights", weights, 0.0, np.inf, closed_high=False)
-    present = np.asarray(weights) > 0
-    people = np.stack([np.unique(np.asarray(labels)[bag]).size for bag in present])
+    checks.between("sample_weights", sample_weights, 0.0, np.inf, closed_high=False)
+    is_drawn = np.asarray(sample_weights) > 0
+    people = np.stack([np.unique(np.asarray(labels)[bag]).size for bag in is_drawn])
     fewest = int(people.argmin())
     if people[fewest] < 2:
-        raise ValueError(f"weights must leave two people in every bag; bag {fewest} has {people[fewest]}.")
-    different = present.sum(axis=1)
+        raise ValueError(f"sample_weights must leave two people in every bag; bag {fewest} has {people[fewest]}.")
+    different = is_drawn.sum(axis=1)
     least = int((different - people).argmin())
     if checks.is_concrete(unbiased) and unbiased and different[least] <= people[least]:
         raise ValueError(
-            f"weights must leave two images of somebody in every bag; bag {least} holds {different[least]} different "
-            f"images of {people[least]} people, which leaves nothing to estimate S_w from. Take larger bags, or "
+            f"sample_weights must leave two images of somebody in every bag; bag {least} holds {different[least]} "
+            f"different images of {people[least]} people, which leaves nothing to estimate S_w from. Take larger bags, or "
             "unbiased=False."
         )
     if not _may_be_singular(axes, ridge):
         return
-    spare = present.sum(axis=1) - people - _num_used(axes)
+    spare = different - people - _num_used(axes)
     tightest = int(spare.argmin())
     if spare[tightest] < 0:
         raise ValueError(
             f"axes must not outnumber the different images of a bag less its people, the rank of S_w; bag {tightest} "
-            f"has {present[tightest].sum()} images of {people[tightest]} people for {_num_used(axes)[tightest]} axes. "
+            f"has {different[tightest]} images of {people[tightest]} people for {_num_used(axes)[tightest]} axes. "
             "Take fewer axes or larger bags, or a ridge above 0, for example 0.1."
         )
 

@@ -9,8 +9,8 @@ from jax.typing import ArrayLike
 from jaxface.core import checks, fitinfo, machine
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params, whole
-from jaxface.ensembles import directions, lda_checks, posteriors
-from jaxface.ensembles.directions import Directions
+from jaxface.ensembles import lda_checks, lda_directions, posteriors
+from jaxface.ensembles.lda_directions import Directions
 from jaxface.ensembles.members import check_columns, map_members
 from jaxface.linalg import scaling, scatter
 
@@ -61,7 +61,7 @@ def fit_bags(
     y: ArrayLike,
     labels: ArrayLike,
     axes: ArrayLike,
-    weights: ArrayLike,
+    sample_weights: ArrayLike,
     *,
     num_classes: int,
     num_components: int | None = None,
@@ -69,7 +69,7 @@ def fit_bags(
     unbiased: bool = True,
     block_size: int | None = None,
 ) -> tuple[LdaMember, FitInfo]:
-    """`fit` to bags: member t sees each row of y `[n, p]` `weights[t]` times, weights `[m, n]`, in any coordinates.
+    """`fit` to bags: member t sees row i of y `[n, p]` `sample_weights[t, i]` times; y may be in any coordinates.
 
     Weights are relative: a common factor changes nothing. With `unbiased`, coordinates whiten S_w divided by
     `sum_c (W_c - V_c / W_c)`, with the sum W_c of a person's weights and V_c of their squares. That is n - c for
@@ -77,11 +77,13 @@ def fit_bags(
     come from the bag and centres from all rows, so that every class has a posterior. The directions are in order; those
     beyond the number of people in the bag less one are zero.
     """
-    sizes = checks.shapes(y=(y, "n p"), labels=(labels, "n"), axes=(axes, "m k"), weights=(weights, "m n"))
+    sizes = checks.shapes(
+        y=(y, "n p"), labels=(labels, "n"), axes=(axes, "m k"), sample_weights=(sample_weights, "m n")
+    )
     labels, axes = lda_checks.check_samples(y, labels, axes, num_classes=num_classes, ridge=ridge)
-    lda_checks.check_bags(weights, labels, axes, ridge=ridge, unbiased=unbiased)
+    lda_checks.check_bags(sample_weights, labels, axes, ridge=ridge, unbiased=unbiased)
     width = lda_checks.check_width(num_components, num_axes=sizes["k"], num_classes=num_classes)
-    samples = jnp.asarray(y), jnp.asarray(labels), jnp.asarray(axes), jnp.asarray(weights)
+    samples = jnp.asarray(y), jnp.asarray(labels), jnp.asarray(axes), jnp.asarray(sample_weights)
     return _fit_bags(*samples, ridge, unbiased, num_classes=num_classes, width=width, block_size=block_size)
 
 
@@ -141,11 +143,11 @@ def _fit(
     power = scaling.exponent(y)
     y = scaling.shifted(y, -power)
     moments = scatter.class_moments(y, labels, num_classes=num_classes)
-    shortcut = partial(directions.by_means, width=width) if in_order else directions.by_cholesky
+    shortcut = partial(lda_directions.by_means, width=width) if in_order else lda_directions.by_cholesky
     solution = map_members(partial(shortcut, moments, (y**2).mean(axis=0), ridge=ridge), axes, block_size=block_size)
 
     def by_rows() -> Directions:
-        each = partial(directions.by_rows, y, labels, jnp.ones(y.shape[0], y.dtype))
+        each = partial(lda_directions.by_rows, y, labels, jnp.ones(y.shape[0], y.dtype))
         each = partial(each, ridge=ridge, num_classes=num_classes, width=width)
         return map_members(each, axes, block_size=block_size)
 
@@ -174,7 +176,7 @@ def _fit_bags(
     y, weights = scaling.shifted(y, -power), jax.vmap(lambda w: scaling.shifted(w, -scaling.exponent(w)))(weights)
 
     def each(bag: tuple[jax.Array, jax.Array]) -> Directions:
-        return directions.by_rows(y, labels, *bag, ridge=ridge, num_classes=num_classes, width=width)
+        return lda_directions.by_rows(y, labels, *bag, ridge=ridge, num_classes=num_classes, width=width)
 
     solution = map_members(each, (weights, axes), block_size=block_size)
     of_people = jax.vmap(lambda w: jax.ops.segment_sum(w, labels, num_classes))

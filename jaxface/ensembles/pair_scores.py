@@ -1,7 +1,7 @@
 """Verification by a committee: the mean over its members of a score of two images; larger is more similar.
 
-A score is a function `(member, gallery [g, p], probes [q, p]) -> [g, q]`. The three here are for LDA members and need
-no identity of the two images; any other member brings its own.
+A score is a function `(member, gallery [g, p], probes [q, p]) -> [g, q]`. The three here are for LDA members and also
+work for people who were not in training; members of another kind need a score of their own.
 """
 
 from collections.abc import Callable
@@ -82,7 +82,7 @@ def _score_pairs(members: Any, first: jax.Array, second: jax.Array, *, score: Sc
 
 
 def _mean(fn: Callable[[Any], jax.Array], members: Any) -> jax.Array:
-    """The mean of `fn` over the members, one at a time: one result is kept, not m."""
+    """The mean of `fn` over the members, one at a time, so that only the sum is in memory."""
     shape = jax.eval_shape(fn, pytree.member(members, 0))
     total, _ = jax.lax.scan(lambda sum, member: (sum + fn(member), None), jnp.zeros(shape.shape, shape.dtype), members)
     return total / pytree.num_members(members)

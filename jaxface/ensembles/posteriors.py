@@ -17,8 +17,9 @@ from jaxface.ensembles.fusion import Rule
 from jaxface.ensembles.members import check_columns, map_members
 from jaxface.linalg import distances, scaling, scatter
 
-__all__ = ["class_centers", "cosine", "fused", "log_posteriors"]
+__all__ = ["Posterior", "class_centers", "cosine", "fused", "log_posteriors"]
 
+# posterior(member, x [n, d]) -> log P(. | x) [n, c]
 Posterior = Callable[[Any, jax.Array], jax.Array]
 
 
@@ -38,7 +39,7 @@ def gaussian(z: jax.Array, centers: jax.Array) -> jax.Array:
 
 def cosine(z: jax.Array, centers: jax.Array) -> jax.Array:
     """`log P_c` `[n, c]` with `P_c` proportional to `(1 + cos(z, m_c)) / 2`; flat, whatever the scale of z."""
-    # Rounding may take the cosine of opposite vectors below -1; a class is never quite impossible.
+    # Rounding may take the cosine of opposite vectors below -1. The floor keeps every class possible.
     similarity = jnp.maximum(1 + distances.cosine_matrix(z, centers), machine.eps(z.dtype))
     return jnp.log(similarity) - jnp.log(similarity.sum(axis=1, keepdims=True))
 
@@ -48,7 +49,7 @@ def linear(
 ) -> jax.Array:
     """`log softmax_c(2^power x'a_c - 2^offset_power b_c)` `[n, c]`: x `[n, d]`, coefficients `[d, c]`, offsets `[c]`.
 
-    Classes may lie so far apart that their logits leave the range of the type: the largest is subtracted before.
+    Classes may lie so far apart that their logits overflow: the largest is subtracted before scaling.
     """
     top = jnp.maximum(scaling.exponent(coefficients) + power, scaling.exponent(offsets) + offset_power)
     logits = x @ scaling.shifted(coefficients, power - top) - scaling.shifted(offsets, offset_power - top)[None, :]
@@ -59,8 +60,8 @@ def linear(
 def log_posteriors(members: Any, x: ArrayLike, *, posterior: Posterior, block_size: int | None = 1) -> jax.Array:
     """`log P_t(c | x)` `[m, n, c]` of x `[n, d]` by every member, `block_size` members at a time.
 
-    One at a time stays in the processor's cache and is the fastest on one device; None is all at once, for members
-    that are sharded over devices.
+    One at a time stays in the processor's cache and is the fastest on one device. None takes all members at once, for
+    members that are sharded over devices.
     """
     checks.shapes(x=(x, "n d"))
     checks.floating(x=x)
@@ -74,7 +75,7 @@ def _log_posteriors(members: Any, x: jax.Array, *, posterior: Posterior, block_s
 
 
 def fused(members: Any, x: ArrayLike, *, posterior: Posterior, rule: Rule, block_size: int = 256) -> jax.Array:
-    """`rule(log_posteriors)` `[n, c]` with `block_size` rows of x `[n, d]` at a time: nothing of size m n c is kept."""
+    """`rule(log_posteriors)` `[n, c]`, `block_size` rows of x `[n, d]` at a time: no array of size m n c is needed."""
     n = checks.shapes(x=(x, "n d"))["n"]
     checks.floating(x=x)
     checks.at_least("number of rows", n, 1)
@@ -88,5 +89,5 @@ def _fused(members: Any, x: jax.Array, *, posterior: Posterior, rule: Rule, bloc
     def of_rows(rows: jax.Array) -> jax.Array:
         return rule(_log_posteriors(members, rows, posterior=posterior, block_size=None))
 
-    done = jax.lax.map(of_rows, blocks.split(x, block_size))
-    return done.reshape(-1, done.shape[-1])[: len(x)]
+    answers = jax.lax.map(of_rows, blocks.split(x, block_size))
+    return answers.reshape(-1, answers.shape[-1])[: len(x)]

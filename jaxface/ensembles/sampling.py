@@ -29,10 +29,10 @@ def feature_subspaces(
 ) -> jax.Array:
     """Axes `[m, width]` of every member: the first M0 principal axes and M1 random ones of the others.
 
-    `variances` `[p]` descend; only axes with more than `floor` times the largest are drawn. Dividing by smaller ones
-    magnifies rounding; the literal form, every axis with any variance, is `floor=0`. M0 and M1 may be traced when a
-    `width` of at least M0 + M1 (the default) is given; places beyond M0 + M1 hold -1. With one key the draws of
-    M1 = 20 begin with those of M1 = 10.
+    `variances` `[p]` descend; only axes with more than `floor` times the largest are drawn, for members divide by them,
+    and smaller ones magnify rounding. `floor=0` draws from every axis with any variance, as the slides do. M0 and M1
+    may be traced when a `width` of at least M0 + M1 (the default) is given; places beyond M0 + M1 hold -1. With one key
+    the draws of M1 = 20 begin with those of M1 = 10.
     """
     _check_members(num_members)
     for name, number in (("num_fixed", num_fixed), ("num_random", num_random)):
@@ -75,8 +75,8 @@ def image_bags(
 ) -> jax.Array:
     """Rows `[m, c n1]` of every member: n1 = `images_per_class` images of each class of labels `[n]`, class by class.
 
-    With `bootstrap` they are drawn with replacement, again for a class as long as all n1 are one image: a class
-    without two different images tells nothing about S_w.
+    With `bootstrap` they are drawn with replacement. A class whose n1 draws are all one image is drawn again, for it
+    would tell nothing about S_w.
     """
     checks.shapes(labels=(labels, "n"))
     checks.at_least("num_classes", num_classes, 1)
@@ -118,8 +118,8 @@ def _subspace(
     rank = jnp.where(fixed, place, jax.random.bits(key, place.shape, jnp.uint32))
     group = jnp.where(usable, jnp.where(fixed, 0, 1), 2)
     chosen = jnp.lexsort((rank, group))[:width].astype(jnp.int32)
-    asked = jnp.asarray(num_fixed, jnp.int32) + jnp.asarray(num_random, jnp.int32)
-    return jnp.where((jnp.arange(width) < asked) & usable[chosen], chosen, -1)
+    number = jnp.asarray(num_fixed, jnp.int32) + jnp.asarray(num_random, jnp.int32)
+    return jnp.where((jnp.arange(width) < number) & usable[chosen], chosen, -1)
 
 
 def _subsets(key: jax.Array, num_members: int, population: int, size: int) -> jax.Array:

@@ -5,9 +5,9 @@ import numpy as np
 
 from jaxface.ensembles import (
     committee,
-    directions,
     fusion,
     lda_checks,
+    lda_directions,
     lda_member,
     members,
     pair_scores,
@@ -106,19 +106,19 @@ CASES = [
     Case(fit_means, lambda r: (AXES, rows(r, 6)), grad=(1,)),
     Case(members.choose, lambda r: (rows(r, 2), AXES)),
     Case(
-        directions.by_cholesky,
+        lda_directions.by_cholesky,
         lambda r: (moments(r), np.full(6, 3.0), AXES[0]),
         {"ridge": 0.1},
         factor=10,
     ),
     Case(
-        directions.by_means,
+        lda_directions.by_means,
         lambda r: (moments(r), np.full(6, 3.0), AXES[0]),
         {"ridge": 0.1, "width": 2},
         factor=100,
     ),
     Case(
-        directions.by_rows,
+        lda_directions.by_rows,
         lambda r: (samples(r), LABELS, weights(r), AXES[0]),
         {"ridge": 0.1, "num_classes": C, "width": 2},
         factor=100,

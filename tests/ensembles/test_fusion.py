@@ -183,5 +183,5 @@ def test_an_image_that_nobody_recognises_weighs_nothing():
 
 def test_rules_take_any_axes_between(rng):
     log_p = draws.posteriors(rng, (3, 4, 2))
-    for rule in (*RULES.values(), functools.partial(fusion.weighted, weights=np.full(3, 1 / 3))):
+    for rule in (*RULES.values(), functools.partial(fusion.weighted, member_weights=np.full(3, 1 / 3))):
         assert_close(rule(log_p[:, 1]), rule(log_p)[1], factor=10)

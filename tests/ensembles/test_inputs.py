@@ -110,7 +110,7 @@ def test_members_in_any_unit(power, num_components, rng):
     y, scale = jnp.asarray(y, jnp.float32), 2.0**power
     axes, weights = draws.random_axes(rng, 2, 4, y.shape[1]), rng.uniform(size=(2, len(y)))
     settings = {"num_classes": C, "ridge": 0.1, "num_components": num_components}
-    for fit in (lda_member.fit, functools.partial(lda_member.fit_bags, weights=weights)):
+    for fit in (lda_member.fit, functools.partial(lda_member.fit_bags, sample_weights=weights)):
         members, info = fit(y=y, labels=labels, axes=axes, **settings)
         other, report = fit(y=scale * y, labels=labels, axes=axes, **settings)
         np.testing.assert_array_equal(scale * np.asarray(other.basis, np.float64), members.basis)

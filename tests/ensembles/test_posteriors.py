@@ -63,7 +63,7 @@ def test_fused_in_blocks_of_probes(block_size, rng):
 
 def test_fused_with_weights(rng):
     members, probes = committee(rng)
-    rule = functools.partial(fusion.weighted, weights=np.array([0.0, 0.5, 0.0, 0.5, 0.0]))
+    rule = functools.partial(fusion.weighted, member_weights=np.array([0.0, 0.5, 0.0, 0.5, 0.0]))
     two = log_posteriors(members, probes, posterior=lda_member.gaussian)[jnp.array([1, 3])]
     assert_close(fused(members, probes, posterior=lda_member.gaussian, rule=rule), fusion.sum(two), factor=10)
 

@@ -215,6 +215,7 @@ HOST = [
     Case(curve_numbers, scored),
     Case(verification.roc, scored),
     Case(calibration.cllr, scored),
+    Case(calibration.pav_llr, scored),
     Case(calibration.reliability, scored, {"num_bins": 3}),
     Case(clustering.purity, clusters),
     Case(clustering.cluster_accuracy, clusters),

@@ -1,4 +1,4 @@
-"""Discriminant directions on some axes: by an exact short cut, and from the samples.
+"""Discriminant directions on some axes: by an exact shortcut, and from the samples.
 
 In the principal coordinates of the training set `S_t / n = diag(v)`, also on any subset J of the axes. With the c x |J|
 matrix of scaled class means `A = diag(n_c / n)^1/2 M_J diag(v_J)^-1/2 = U s V'`,
@@ -9,8 +9,8 @@ so `W = diag(v_J)^-1/2 V diag(1 - s^2)^-1/2` whitens S_w / n and diagonalises S_
 on S_w is added to v. Where S_w is nearly singular, 1 - s^2 has lost its digits and the thin factor of S_w has not.
 
 Axes `[k]` that hold -1 are not used: their rows of W are zero. A `ridge` adds `ridge (tr S_w / k) I` to S_w. Gradients
-are stopped, but for `by_cholesky`, which needs no eigenvectors. A change of unit is the caller's business: squares of
-the coordinates must be inside the range of their type.
+are stopped, except in `by_cholesky`, which needs no eigenvectors. The caller scales the coordinates so that their
+squares stay in the range of the type.
 """
 
 from typing import NamedTuple
@@ -30,15 +30,15 @@ class Directions(NamedTuple):
     """A basis that whitens S_w / n, and how far it can be trusted."""
 
     basis: jax.Array  # [k, r], W
-    rank: jax.Array  # int32 [], of S_w on the axes; the short cuts count axes with a variance, or a ridge
+    rank: jax.Array  # int32 [], of S_w on the axes; the shortcuts count axes with a variance, or a ridge
     jitter: jax.Array  # [], what the ridge added to the diagonal of S_w / n
-    margin: jax.Array  # [], about the least of 1 - s^2; NaN when rounding left nothing of it
+    margin: jax.Array  # [], about the least of 1 - s^2; NaN if that has no correct digit
 
 
 def by_cholesky(moments: ClassMoments, variances: jax.Array, axes: jax.Array, *, ridge: ArrayLike) -> Directions:
     """All k directions, when k < c: `W = diag(v_J)^-1/2 L^-T` with `L L' = I - A'A`.
 
-    They come in no order, and without eigenvectors: in about a tenth of the time of `by_means`.
+    They come in no order. No eigenvectors are needed, so it takes about a tenth of the time of `by_means`.
     """
     scale, a, jitter = _scaled_means(moments, variances, axes, ridge)
     eye = jnp.eye(axes.shape[0], dtype=a.dtype)
@@ -61,15 +61,21 @@ def by_means(
 
 
 def by_rows(
-    y: jax.Array, labels: jax.Array, weights: jax.Array, axes: jax.Array, *, ridge: ArrayLike, num_classes: int,
+    y: jax.Array,
+    labels: jax.Array,
+    sample_weights: jax.Array,
+    axes: jax.Array,
+    *,
+    ridge: ArrayLike,
+    num_classes: int,
     width: int,
-) -> Directions:  # fmt: skip
-    """The same of rows y `[n, p]` seen weights `[n]` times, in any coordinates: two thin SVDs, no scatter is formed.
+) -> Directions:
+    """The `width` leading directions of rows y `[n, p]` seen `sample_weights` `[n]` times, in any coordinates.
 
-    Weights are relative: a common factor changes nothing. Directions in which S_w vanishes are left out: their columns
-    are zero and the rank says how many remain.
+    Two thin SVDs; no scatter is formed. Weights are relative: a common factor changes nothing. Columns of directions in
+    which S_w vanishes are zero, and the rank says how many remain.
     """
-    y, weights, ridge = jax.lax.stop_gradient((y, weights, ridge))
+    y, weights, ridge = jax.lax.stop_gradient((y, sample_weights, ridge))
     x = jnp.where(axes[None, :] >= 0, y[:, axes], 0)
     counts = jax.ops.segment_sum(weights, labels, num_classes)
     means = jax.ops.segment_sum(weights[:, None] * x, labels, num_classes) / jnp.where(counts > 0, counts, 1)[:, None]
