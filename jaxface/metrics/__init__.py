@@ -5,7 +5,7 @@ functions of the `Roc`; numbers that depend on their values are functions of the
 
     verification     roc; of a Roc: auc, eer, eer_rocch, verification_rate, threshold_at_far, rates_at, hull, det,
                      dcf, min_dcf, actual_dcf
-    calibration      of log-likelihood ratios: cllr, reliability; of a Roc: min_cllr
+    calibration      of log-likelihood ratios: cllr, reliability; pav_llr makes them; of a Roc: min_cllr
     identification   cmc, nearest_neighbor_error, open_set and identification_rate (DIR@FAR)
     clustering       purity, cluster_accuracy
     retrieval        retrieval_at_k, mean_average_precision

@@ -1,7 +1,7 @@
-"""Calibration: are the scores the log-likelihood ratios that they claim to be? Cllr and reliability.
+"""Calibration: are the scores the log-likelihood ratios that they claim to be? Cllr, PAV and reliability.
 
-`cllr` and `reliability` read the values of the scores as natural-log likelihood ratios; `min_cllr` uses their order
-alone. min Cllr is the information lost to bad discrimination, Cllr - min Cllr that lost to bad calibration.
+`cllr` and `reliability` read the values of the scores as natural-log likelihood ratios; `min_cllr` and `pav_llr` use
+their order alone. min Cllr is the information lost to bad discrimination, Cllr - min Cllr that lost to bad calibration.
 """
 
 import math
@@ -15,7 +15,7 @@ from jaxface.metrics import arguments, verification
 from jaxface.metrics.arguments import Array
 from jaxface.metrics.verification import Roc
 
-__all__ = ["cllr", "min_cllr", "reliability"]
+__all__ = ["cllr", "min_cllr", "pav_llr", "reliability"]
 
 
 class Reliability(NamedTuple):
@@ -55,6 +55,26 @@ def min_cllr(curve: Roc) -> float:
     far, vr = far[both], vr[both]
     nats = vr * np.log1p(far / vr) + far * np.log1p(vr / far)
     return float(nats.sum() / (2.0 * math.log(2.0)))
+
+
+def pav_llr(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> Array:
+    """Log-likelihood ratios `[p]` in nats by pool adjacent violators: the best monotone calibration on these trials.
+
+    It is the isotonic regression of the labels on the scores, ties pooled, without the prior of the trials: -inf and
+    +inf where a pool holds one kind only.
+    """
+    from scipy import optimize
+
+    values, same = arguments.labelled(scores, is_same)
+    distinct, index = np.unique(values, return_inverse=True)
+    total = np.bincount(index, minlength=distinct.size)
+    genuine = np.bincount(index, weights=same, minlength=distinct.size)
+    pools = optimize.isotonic_regression(genuine / total, weights=total).blocks
+    genuine, total = (np.add.reduceat(counts, pools[:-1]) for counts in (genuine, total))
+    impostor = total - genuine
+    with np.errstate(divide="ignore"):
+        llr = np.log(genuine / genuine.sum()) - np.log(impostor / impostor.sum())
+    return np.repeat(llr, np.diff(pools))[index]
 
 
 def reliability(scores: npt.ArrayLike, is_same: npt.ArrayLike, *, num_bins: int) -> Reliability:

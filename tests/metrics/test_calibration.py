@@ -34,18 +34,32 @@ def test_cllr_and_its_minimum_against_the_definition(pairs):
 
 
 @given(labelled_scores())
-def test_min_cllr_ignores_rising_maps(pairs):
+def test_min_cllr_is_reached_by_pav_and_ignores_rising_maps(pairs):
     scores, same = pairs
-    assert_close(c.min_cllr(v.roc(np.arctan(scores), same)), c.min_cllr(v.roc(scores, same)))
+    least = c.min_cllr(v.roc(scores, same))
+    assert_close(c.cllr(c.pav_llr(scores, same), same), least)
+    assert_close(c.min_cllr(v.roc(np.arctan(scores), same)), least)
+
+
+def log_ratios(probability, same):
+    """The ratios of posterior probabilities at the prior of the trials."""
+    with np.errstate(divide="ignore"):
+        return np.log(probability) - np.log1p(-probability) - math.log(same.sum() / (~same).sum())
+
+
+@given(labelled_scores())
+def test_pav_against_the_min_max_formula(pairs):
+    scores, same = pairs
+    expected = log_ratios(np.array(ref.isotonic(scores.tolist(), same.tolist())), same)
+    assert_close(c.pav_llr(scores, same), expected, factor=10)
 
 
 @pytest.mark.parametrize("decimals", [None, 2, 0])
-def test_min_cllr_is_the_cllr_of_scikit_learns_isotonic_regression(rng, decimals):
+def test_pav_equals_scikit_learn(rng, decimals):
     scores, same = normal_scores(rng, 400, 1600, decimals=decimals)
-    probability = IsotonicRegression().fit_transform(scores, same.astype(float))
-    with np.errstate(divide="ignore"):
-        llr = np.log(probability) - np.log1p(-probability) - math.log(400 / 1600)
-    assert_close(c.min_cllr(v.roc(scores, same)), c.cllr(llr, same))
+    expected = log_ratios(IsotonicRegression().fit_transform(scores, same.astype(float)), same)
+    assert_close(c.pav_llr(scores, same), expected, factor=10)
+    assert np.isneginf(expected).any()
 
 
 def test_reliability_by_hand():
@@ -71,5 +85,6 @@ def test_reliability_of_calibrated_and_infinite_ratios(rng):
 def test_what_calibration_refuses():
     with pytest.raises(ValueError, match="num_bins must be at least 1"):
         c.reliability([1.0, 0.0], [True, False], num_bins=0)
-    with pytest.raises(ValueError, match="scores must not be NaN"):
-        c.cllr([np.nan, 0.0], [True, False])
+    for function in (c.cllr, c.pav_llr):
+        with pytest.raises(ValueError, match="scores must not be NaN"):
+            function([np.nan, 0.0], [True, False])
