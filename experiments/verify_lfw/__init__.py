@@ -1,6 +1,6 @@
 """The LFW protocol with Joint Bayes.
 
-protocol  features, PCA and a model from the people of all other folds, scores for the pairs of one
+protocol  features, PCA and models from the people of all other folds, scores for the pairs of one fold
 study     one stage a fold and kind of features
 report    tables and figures
 """

@@ -1,6 +1,6 @@
-"""LFW, unrestricted: features, PCA and a model from the people of all other folds, scores for the pairs of one.
+"""LFW, unrestricted: features, PCA and models from the people of all other folds, scores for the pairs of one fold.
 
-View 1 is for choosing settings and View 2 for reporting. Features are encoded once, a fold is one stage of its own.
+View 1 is for choosing settings and View 2 for reporting. Features are encoded once; each fold is a stage.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common import inputs
-from jaxface import joint_bayes
+from jaxface import joint_bayes, verifier
 from jaxface.core import prng
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
@@ -42,7 +42,7 @@ _BATCH = 1024  # images in memory as pixels
 
 
 class Fold(NamedTuple):
-    """The images that a fold trains on and the pairs that it scores."""
+    """Training images, of all other folds, and the pairs to score."""
 
     train_rows: np.ndarray  # rows of the listing
     pairs: Pairs
@@ -55,17 +55,17 @@ def folds(config: ConfigDict) -> tuple[Listing, list[Fold]]:
         rows = np.flatnonzero(np.isin(view.listing.ids, view.train_people))
         return view.listing, [Fold(rows, view.test_pairs)]
     whole = lfw.view2(config.data.root)
-    rows = [np.flatnonzero(whole.pair_fold == fold) for fold in np.unique(whole.pair_fold)]
-    parts = [Pairs(*(np.asarray(field)[chosen] for field in whole.pairs)) for chosen in rows]
+    pairs_of_folds = [np.flatnonzero(whole.pair_fold == fold) for fold in np.unique(whole.pair_fold)]
+    parts = [Pairs(*(np.asarray(field)[chosen] for field in whole.pairs)) for chosen in pairs_of_folds]
     return whole.listing, [Fold(lfw.unrestricted_rows(whole, k), part) for k, part in enumerate(parts)]
 
 
 def methods(config: ConfigDict) -> tuple[str, ...]:
-    """The methods on the main features, the best of them on all kinds with mirror images, and the sum of those."""
+    """The methods on the main features, the best of them on all kinds with mirror images, and the sum of the latter."""
     if not config.fused_features:
         return METHODS
-    more = tuple(MIRRORED.format(name) for name, _, _ in config.fused_features)
-    return (*METHODS, *more, FUSED.format(len(more)))
+    mirrored = tuple(MIRRORED.format(name) for name, _, _ in config.fused_features)
+    return (*METHODS, *mirrored, FUSED.format(len(mirrored)))
 
 
 def features(
@@ -73,7 +73,7 @@ def features(
 ) -> np.ndarray:
     """Encoded images `[n, d]` of the whole listing; pixels are read batch by batch.
 
-    With `mirrored` the mean over an image and its mirror image: what a face looks like, whichever side was lit.
+    With `mirrored` the mean over an image and its mirror image, which does not depend on the side of the light.
     """
     kinds = [pipeline.build(image_steps)]
     if mirrored:
@@ -94,7 +94,7 @@ def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) 
     whitened = _whitened(config, x, ids, fold)
     z, labels, tested, first, second = whitened
     raw = x[np.unique(np.concatenate([fold.pairs.first, fold.pairs.second]))]
-    found = [_cosines(jnp.asarray(raw[first]), jnp.asarray(raw[second])), _cosines(tested[first], tested[second])]
+    scores = [_cosines(jnp.asarray(raw[first]), jnp.asarray(raw[second])), _cosines(tested[first], tested[second])]
     fisher, info = lda.fit(
         z,
         jnp.asarray(labels),
@@ -104,15 +104,16 @@ def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) 
     )
     raise_if_failed(info, "LDA")
     projected = _projected(fisher, tested)
-    found.append(_cosines(projected[first], projected[second]))
-    found += _joint_bayes_scores(config, z, labels, tested[first], tested[second], variants=True)
-    found += _length_normalized(config, whitened)
-    return np.stack([np.asarray(scores, np.float64) for scores in found])
+    scores.append(_cosines(projected[first], projected[second]))
+    scores += _joint_bayes_scores(config, whitened, variants=True)
+    scores += _joint_bayes_scores(config, _length_normalized(whitened), variants=False)
+    return np.stack([np.asarray(of_method, np.float64) for of_method in scores])
 
 
 def best_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> np.ndarray:
     """Scores `[pairs]` of length-normalised features and full EM alone."""
-    return np.asarray(_length_normalized(config, _whitened(config, x, ids, fold))[-1], np.float64)
+    whitened = _length_normalized(_whitened(config, x, ids, fold))
+    return np.asarray(_joint_bayes_scores(config, whitened, variants=False)[-1], np.float64)
 
 
 class _Whitened(NamedTuple):
@@ -136,27 +137,24 @@ def _whitened(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) ->
     return _Whitened(_projected(whitening, train), labels, _projected(whitening, jnp.asarray(x[needed])), first, second)
 
 
-def _length_normalized(config: ConfigDict, whitened: _Whitened) -> list[Any]:
-    z, labels, tested, first, second = whitened
-    unit = [distances.normalize(rows) * np.sqrt(config.num_components).astype(rows.dtype) for rows in (z, tested)]
-    return _joint_bayes_scores(config, unit[0], labels, unit[1][first], unit[1][second], variants=False)
+def _length_normalized(whitened: _Whitened) -> _Whitened:
+    train, tested = verifier.normalize_length(whitened.train), verifier.normalize_length(whitened.tested)
+    return whitened._replace(train=train, tested=tested)
 
 
-def _joint_bayes_scores(
-    config: ConfigDict, z: jax.Array, labels: np.ndarray, first: jax.Array, second: jax.Array, *, variants: bool
-) -> list[Any]:
+def _joint_bayes_scores(config: ConfigDict, whitened: _Whitened, *, variants: bool) -> list[Any]:
     """Moments and full EM; with `variants` also approximate EM and a fit without single-image people."""
-    number = int(labels.max()) + 1
-    stats = joint_bayes.collect(z, labels, num_people=number, shift=z.mean(axis=0))
+    z, labels, tested, first, second = whitened
+    num_people, mean = int(labels.max()) + 1, z.mean(axis=0)
+    stats = joint_bayes.collect(z, labels, num_people=num_people, shift=mean)
     start = joint_bayes.init(stats)
     models = [start, _fitted(config, stats, start, "full")]
     if variants:
-        several = np.bincount(labels, minlength=number)[labels] > 1
+        several = np.bincount(labels, minlength=num_people)[labels] > 1
         kept = dense(labels[several]).ids
-        mean = z.mean(axis=0)
         fewer = joint_bayes.collect(z[several], kept, num_people=int(kept.max()) + 1, shift=mean)
         models += [_fitted(config, stats, start, "approximate"), _fitted(config, fewer, start, "full")]
-    return [_pair_llr(model, first, second) for model in models]
+    return [_pair_llr(model, tested[first], tested[second]) for model in models]
 
 
 def _fitted(config: ConfigDict, stats: joint_bayes.Stats, start: JointBayes, e_step: str) -> JointBayes:
@@ -183,7 +181,7 @@ def _cosines(first: jax.Array, second: jax.Array) -> jax.Array:
 def summary(config: ConfigDict, folds: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """Scores `[methods, pairs]`, truth and folds of all folds together; the fused score is the last.
 
-    `largest share` is the part of one person in the genuine pairs, at most.
+    `largest share` is the largest part of one person in the genuine pairs.
     """
     scores = np.concatenate([fold["scores"] for fold in folds], axis=1)
     if config.fused_features:

@@ -44,17 +44,17 @@ def table(config: ConfigDict, arrays: dict[str, np.ndarray]) -> tuple[Table, dic
 
 
 def _calibration(method: str, scores: np.ndarray, arrays: dict[str, np.ndarray]) -> tuple[str, str]:
-    """Cllr of log-likelihood ratios as they are, and calibrated on the other folds; a cosine has no raw one."""
+    """Cllr of raw log-likelihood ratios, which a cosine is not, and of scores calibrated on the other folds."""
     raw = "–" if "osine" in method else f"{calibration_metrics.cllr(scores, arrays['is_same']):.2f}"
     folds = np.unique(arrays["fold"])
     if len(folds) < 2:
         return raw, "–"
-    mended = np.empty_like(scores)
+    calibrated = np.empty_like(scores)
     for fold in folds:
-        out = arrays["fold"] == fold
-        affine, _ = calibration.fit(scores[~out].astype(np.float32), arrays["is_same"][~out])
-        mended[out] = np.asarray(calibration.calibrate(affine, scores[out].astype(np.float32)))
-    return raw, f"{calibration_metrics.cllr(mended, arrays['is_same']):.2f}"
+        is_out = arrays["fold"] == fold
+        affine, _ = calibration.fit(scores[~is_out].astype(np.float32), arrays["is_same"][~is_out])
+        calibrated[is_out] = np.asarray(calibration.calibrate(affine, scores[is_out].astype(np.float32)))
+    return raw, f"{calibration_metrics.cllr(calibrated, arrays['is_same']):.2f}"
 
 
 def page(config: ConfigDict, workdir: Workdir, arrays: dict[str, np.ndarray], headline: Table) -> None:
@@ -74,14 +74,15 @@ def page(config: ConfigDict, workdir: Workdir, arrays: dict[str, np.ndarray], he
             Section(
                 "What each step adds",
                 (
-                    "People of the test fold are in no part of the training. Moments is where EM starts. The "
-                    "length-normalised rows scale whitened features to one length first. The rows with mirror images "
-                    "take the mean of the features of a face and of its mirror image; the last adds their scores.",
+                    "People of the test fold are in no part of the training. Moments are the estimate from which EM "
+                    "starts. The length-normalised rows first scale whitened features to one length. The rows with "
+                    "mirror images use the mean of the features of a face and of its mirror image; the last row adds "
+                    "their scores.",
                     Picture("roc.svg", figures.to_svg(figures.roc(lines, title="All folds")), "ROC of all test pairs."),
-                    "The protocol draws the pairs; one person makes at most "
+                    "The protocol draws the pairs; one person contributes at most "
                     f"{100 * float(arrays['largest share']):.1f} % of the genuine ones.",
-                    "Cllr asks what the ratios claim: raw they claim too much on real features; two numbers fitted on "
-                    "the other folds mend that.",
+                    "Cllr measures whether scores are right as log-likelihood ratios. Raw ratios are over-confident on "
+                    "real features; an affine calibration fitted on the other folds corrects them.",
                 ),
             )
         ],

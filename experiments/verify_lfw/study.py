@@ -1,4 +1,4 @@
-"""The LFW protocol with Joint Bayes: accuracy of every step of the pipeline, and whether its ratios are calibrated.
+"""The LFW protocol with Joint Bayes: accuracy of every step of the pipeline, and calibration of its ratios.
 
 python -m experiments.verify_lfw --config=configs/verify_lfw.py --config.data.root=LFW --workdir=runs/lfw
 """

@@ -20,7 +20,7 @@ with few images a person the approximate one drives T_mu to zero even on data fr
 
 from jaxface.joint_bayes import objectives, posterior
 from jaxface.joint_bayes.em import fit, init
-from jaxface.joint_bayes.model import JointBayes, constrained, free, sample
+from jaxface.joint_bayes.model import JointBayes, constrained, free, isotropic, sample
 from jaxface.joint_bayes.objectives import log_likelihood, penalized_objective
 from jaxface.joint_bayes.scores import (
     ScoringBasis,
@@ -56,6 +56,7 @@ __all__ = [
     "free",
     "group_by_count",
     "init",
+    "isotropic",
     "leave_one_out",
     "llr",
     "llr_matrix",

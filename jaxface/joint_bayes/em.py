@@ -15,6 +15,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo, loops, machine
 from jaxface.core.fitinfo import FitInfo, Status
@@ -232,7 +233,7 @@ def _with_ridge(a: jax.Array, ridge: float, scale: jax.Array) -> jax.Array:
 
 
 def checked_problem(
-    stats: Stats, init: JointBayes, prior: JointBayes | None, prior_weights: jax.Array | float
+    stats: Stats, init: JointBayes, prior: JointBayes | None, prior_weights: ArrayLike
 ) -> tuple[Stats, JointBayes, JointBayes | None]:
     """The problem in one dtype: shapes that agree, two people at least, w in [0, 1], and a prior where w is not 0."""
     arguments = {"sum": (stats.sum, "c d"), "count": (stats.count, "c")} | _axes("init", init)

@@ -11,7 +11,7 @@ from jaxface.core import checks
 from jaxface.core.pytree import params
 from jaxface.linalg import psd, spectral
 
-__all__ = ["FreeJointBayes", "JointBayes", "constrained", "free", "sample"]
+__all__ = ["FreeJointBayes", "JointBayes", "constrained", "free", "isotropic", "sample"]
 
 
 @params
@@ -65,6 +65,19 @@ def constrained(parameters: FreeJointBayes) -> JointBayes:
         identity_cov=parameters.identity_root @ parameters.identity_root.T,
         noise_cov=lower @ lower.T,
     )
+
+
+def isotropic(model: JointBayes, *, rank: jax.Array | int | None = None) -> JointBayes:
+    """The model with covariances that are multiples of I: a prior where images are fewer than dimensions.
+
+    The variances are the means of T_mu and T_eps over `rank` directions, those in which images vary; None means all.
+    """
+    d, dtype = model.mean.shape[0], model.mean.dtype
+    number = d if rank is None else rank
+    checks.between("rank", number, 0, jnp.inf, closed_low=False, closed_high=False)
+    eye = jnp.eye(d, dtype=dtype)
+    identity, noise = (jnp.trace(cov) / number * eye for cov in (model.identity_cov, model.noise_cov))
+    return JointBayes(mean=model.mean, identity_cov=identity, noise_cov=noise)
 
 
 def sample(key: jax.Array, model: JointBayes, *, num_people: int, num_images: int) -> tuple[jax.Array, jax.Array]:

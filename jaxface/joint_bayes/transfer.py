@@ -111,8 +111,9 @@ def leave_one_out(
         train = recenter(collect(x, jnp.where(ids == person, -1, ids), num_people=num_people, shift=center))
         test = collect(x, jnp.where(ids == person, ids, -1), num_people=num_people, shift=train.shift)
         start = JointBayes(mean=train.shift, identity_cov=prior.identity_cov, noise_cov=prior.noise_cov)
-        settings = {"num_iters": num_iters, "tol": tol, "e_step": e_step, "floor": floor}
-        path, info = fit_path(train, start, prior, prior_weights, **settings)
+        path, info = fit_path(
+            train, start, prior, prior_weights, num_iters=num_iters, tol=tol, e_step=e_step, floor=floor
+        )
         return jax.vmap(objectives.log_likelihood, in_axes=(0, None))(path, test), info
 
     values, info = jax.lax.map(without, jnp.arange(num_people, dtype=ids.dtype))
