@@ -95,8 +95,8 @@ def check_bags(
     if checks.is_concrete(unbiased) and unbiased and different[least] <= people[least]:
         raise ValueError(
             f"sample_weights must leave two images of somebody in every bag; bag {least} holds {different[least]} "
-            f"different images of {people[least]} people, which leaves nothing to estimate S_w from. Take larger bags, or "
-            "unbiased=False."
+            f"different images of {people[least]} people, which leaves nothing to estimate S_w from. "
+            "Take larger bags, or unbiased=False."
         )
     if not _may_be_singular(axes, ridge):
         return
