@@ -1,5 +1,7 @@
 """Using a saved verifier.
 
-study   pairs of a file, or probes among enrolled people
-report  the page
+study           one of the two tasks
+verification    pairs of a file: one person or two
+identification  probes among enrolled people
+report          the page and the CSV
 """

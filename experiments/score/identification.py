@@ -1,0 +1,54 @@
+"""Probes among enrolled people: who is it, or nobody?"""
+
+from typing import Any
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.common import inputs
+from experiments.score import report
+from jaxface import verifier
+from jaxface.data import overlap
+from jaxface.reports.tables import Cell, Table
+from jaxface.runtime.workdir import Workdir
+from jaxface.verifier import Verifier
+
+_NUM_SHOWN = 40
+
+
+def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]:
+    """The most probable person of each probe, and error rates for probes in folders with known names."""
+    gallery, probes = (inputs.load_vectors(section, model.steps) for section in (config.gallery, config.probes))
+    enrolled = verifier.enroll(verifier.encode_vectors(model, gallery.x), gallery.ids, num_people=len(gallery.names))
+    answer = verifier.identify(model, enrolled, verifier.encode_vectors(model, probes.x), prior=config.prior)
+    nearest = np.array([str(gallery.names[k]) for k in answer.person])
+    decision = np.where(answer.is_named, nearest, "unknown")
+    folder = np.array([str(probes.names[k]) for k in probes.ids])
+    files = probes.files or tuple(f"row {k}" for k in range(len(folder)))
+    rows = list(zip(files, nearest, answer.llr, answer.probability, decision, folder, strict=True))
+    report.write_csv(workdir, ("probe", "nearest_person", "llr", "probability", "decision", "folder"), rows)
+
+    is_enrolled_image = overlap.identical_rows(gallery.x, probes.x)
+    has_known_name = np.isin(folder, [str(name) for name in gallery.names])
+    known, stranger = has_known_name & ~is_enrolled_image, ~has_known_name & ~is_enrolled_image
+    is_right, named = nearest == folder, answer.is_named
+    results = {
+        "probes": len(folder),
+        "people enrolled": len(gallery.names),
+        "probes that are enrolled images, in none of the rates": int(is_enrolled_image.sum()),
+        "probes whose folder names an enrolled person": int(known.sum()),
+        "identification rate of these": float(is_right[known].mean()) if known.any() else None,
+        "called unknown": int((~named).sum()),
+        "enrolled people called unknown": int((~named & known).sum()),
+        "enrolled people given another name": int((named & known & ~is_right).sum()),
+        "strangers given a name": int((named & stranger).sum()),
+        "threshold": answer.threshold,
+    }
+    shown: list[tuple[Cell, ...]] = [
+        (file, str(person), float(llr), float(probability), str(name))
+        for file, person, llr, probability, name, _ in rows[:_NUM_SHOWN]
+    ]
+    header = ("probe", "nearest person", "LLR", "probability", "decision")
+    table = Table(header, shown, "The first probes; all in scores.csv")
+    report.page(config, workdir, "Identification of probes", results, [table], probes.credit)
+    return results

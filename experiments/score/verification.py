@@ -1,0 +1,73 @@
+"""Pairs of a file: one person or two?"""
+
+from typing import Any
+
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.common import inputs
+from experiments.score import report
+from jaxface import verifier
+from jaxface.data import pairs
+from jaxface.losses import calibration
+from jaxface.metrics import calibration as calibration_metrics
+from jaxface.metrics import verification
+from jaxface.runtime.workdir import Workdir
+from jaxface.verifier import Verifier
+
+
+def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]:
+    """Scores and decisions of the pairs; error rates if the truth is known."""
+    if config.pairs is None:
+        raise ValueError(
+            "--config.pairs is missing: name a CSV with the header a,b,same (or a,b) and file names below the root."
+        )
+    faces = inputs.load_vectors(config.images, model.steps)
+    first, second, is_same = _pairs(config.pairs, faces.files)
+    scores = np.asarray(verifier.score_pairs(model, verifier.encode_vectors(model, faces.x), first, second))
+    threshold = verification.bayes_threshold(prior=config.prior, cost_miss=1.0, cost_false_accept=1.0)
+    probability = np.asarray(calibration.probability(scores, prior=config.prior))
+    is_accepted = scores >= threshold
+    names = ([faces.files[row] for row in rows] for rows in (first, second))
+    truth = [""] * len(scores) if is_same is None else is_same
+    report.write_csv(
+        workdir,
+        ("a", "b", "llr", "probability", "same_person", "truth"),
+        zip(*names, scores, probability, is_accepted, truth, strict=True),
+    )
+    results: dict[str, Any] = {
+        "pairs": len(scores),
+        "called one person": int(is_accepted.sum()),
+        "EER": None,
+        "Cllr": None,
+        "accuracy at the threshold": None,
+        "threshold": threshold,
+        "largest share of a person in the same pairs": None,
+    }
+    if is_same is not None:
+        results |= _rates(scores, is_accepted, is_same)
+        if is_same.any():
+            share = pairs.largest_share(faces.ids, pairs.Pairs(first, second, is_same))
+            results["largest share of a person in the same pairs"] = share
+    right = None if is_same is None else is_accepted == is_same
+    pictures = [] if faces.images is None else report.surest(faces.images, first, second, scores, right)
+    report.page(config, workdir, "Verification of pairs", results, pictures, faces.credit)
+    return results
+
+
+def _pairs(file: str, files: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Rows of both images of each pair, and which pairs show one person if the file says so."""
+    if pairs.has_truth(file):
+        first, second, is_same = pairs.load(file, files)
+        return first, second, is_same
+    first, second = pairs.load_unlabelled(file, files)
+    return first, second, None
+
+
+def _rates(scores: np.ndarray, is_accepted: np.ndarray, is_same: np.ndarray) -> dict[str, float]:
+    """The accuracy; EER and Cllr if there are pairs of both kinds."""
+    rates = {"accuracy at the threshold": float((is_accepted == is_same).mean())}
+    if is_same.any() and not is_same.all():
+        rates["EER"] = verification.eer(verification.roc(scores, is_same))
+        rates["Cllr"] = calibration_metrics.cllr(scores, is_same)
+    return rates
