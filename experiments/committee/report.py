@@ -7,6 +7,7 @@ from ml_collections import ConfigDict
 
 from experiments.committee.methods import METHODS, SINGLE
 from experiments.common import trials
+from experiments.common.verdicts import verdict
 from jaxface.ensembles import RULES
 from jaxface.metrics import intervals
 from jaxface.metrics.intervals import Interval
@@ -17,6 +18,11 @@ from jaxface.reports.tables import Cell, Table, intervals_over, percent_interval
 
 Arrays = Mapping[int, Mapping[str, np.ndarray]]
 _DEFAULT = len(SINGLE)  # random subspaces by the sum rule
+_PAIR_SCORES = {
+    "cosine": "the cosine in their coordinates",
+    "distance": "minus the squared distance in their coordinates",
+    "same_class": "the probability that both images show one training person",
+}
 
 
 def headline(config: ConfigDict, arrays: Arrays) -> Table:
@@ -59,9 +65,9 @@ def _differences(arrays: Arrays) -> Section:
     return Section(
         "Does the committee win?",
         (
-            "The committee of random subspaces, sum rule, minus each other method on the same splits; negative means "
-            "that the committee errs less. The first interval is for other splits of these images, the second is "
-            "widened for the images that splits share.",
+            "The error of random subspaces with the sum rule minus that of each other method, on the same splits: "
+            "negative means that the committee errs less. The first interval is for other splits of these images, the "
+            "second is widened for the images that splits share.",
             Table(
                 ("images a person", "committee against", "these images", "other images", "verdict"),
                 rows,
@@ -72,11 +78,7 @@ def _differences(arrays: Arrays) -> Section:
 
 
 def _verdict(interval: Interval) -> str:
-    if np.isnan(interval.high):
-        return "no interval"
-    if interval.high < 0:
-        return "committee better"
-    return "committee worse" if interval.low > 0 else "no difference shown"
+    return verdict(interval, below="committee better", above="committee worse", neither="no difference shown")
 
 
 def _rules(config: ConfigDict, arrays: Arrays) -> Section:
@@ -91,9 +93,10 @@ def _rules(config: ConfigDict, arrays: Arrays) -> Section:
     return Section(
         "Fusion, and pairs of images",
         (
-            "The same members under every rule. Minimum and maximum let one overconfident member decide.",
+            "The same members under every rule. With minimum and maximum one overconfident member can decide.",
             Table(("rule", *head), rows, "Identification error %, random subspaces"),
-            "Verification: is it one person? The score of a pair is the mean cosine in the members' coordinates. "
+            "Verification: is it one person? The score of a pair is the mean over the members of "
+            f"{_PAIR_SCORES[config.pair_score]}. "
             + trials.rule(config.max_images, max(float(found["largest share"]) for found in arrays.values())),
             Table(("score", *head), pairs, "EER %, pairs of probes, people known from training"),
         ),
@@ -122,8 +125,8 @@ def _sizes(arrays: Arrays) -> Section:
     return Section(
         "How many axes, how many members",
         (
-            "M0 leading axes are fixed and M1 of the others drawn at random, for every member anew. E_av is the mean "
-            "squared error of the members' posteriors, E_com that of their mean: the gap is what diversity is worth.",
+            "The M0 leading axes are fixed, and M1 of the others are drawn at random for each member. E_av is the mean "
+            "squared error of the members' posteriors, E_com that of their mean. The gap is the gain by diversity.",
             *pictures,
             Table(
                 ("images a person", "M0", "M1", "E_av", "E_com", "mean correlation of errors"),
@@ -151,8 +154,8 @@ def _choice(arrays: Arrays) -> Section:
     return Section(
         "Strength against diversity",
         (
-            "Every member takes the best of some random subspaces, judged on held-out images. The more it may choose "
-            "from, the stronger it is and the more like the others: E_com = E_av / T + the mean of E[e_i e_j].",
+            "Every member takes the best of some random subspaces, judged on held-out images. With more candidates a "
+            "member is stronger and more like the others: E_com = E_av / T + sum over i != j of E[e_i'e_j] / T^2.",
             *pictures,
         ),
     )

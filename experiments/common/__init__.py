@@ -4,5 +4,6 @@ inputs       from a config to faces and vectors
 fields       wrong values in a config are found before the first stage
 publish      a report into the folder of a run
 recognition  nearest-neighbour errors of many splits in one program
-trials       which pairs are scored, in words
+trials       which pairs are scored, in words, and their EER
+verdicts     the interval of a difference in words
 """

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from experiments.common import verdicts
 from experiments.hallucinate.methods import METHODS
 from jaxface.metrics import bootstrap
 from jaxface.metrics.intervals import Interval
@@ -56,10 +57,6 @@ def difference(values: np.ndarray, ids: np.ndarray, *, num_resamples: int, seed:
     return bootstrap.mean_interval(values, ids, rng=np.random.default_rng(seed), num_resamples=num_resamples)
 
 
-def verdict(found: Interval) -> str:
-    """In plain words."""
-    if np.isnan(found.low):
-        return "no interval"
-    if found.low > 0:
-        return "holds"
-    return "the other way round" if found.high < 0 else "not decided"
+def verdict(interval: Interval) -> str:
+    """Whether a claim holds, in words."""
+    return verdicts.verdict(interval, below="the other way round", above="holds", neither="not decided")

@@ -6,6 +6,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common import trials
+from experiments.common.verdicts import verdict
 from experiments.super_vector import codes
 from experiments.super_vector.codes import BASELINE, METHODS, SUPER
 from experiments.super_vector.cross_view import SCORES, TASKS, TRAINING
@@ -158,11 +159,7 @@ def _measured(found: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _verdict(interval: Interval) -> str:
-    if np.isnan(interval.high):
-        return "no interval"
-    if interval.high < 0:
-        return "fewer errors"
-    return "more errors" if interval.low > 0 else "not shown"
+    return verdict(interval, below="fewer errors", above="more errors", neither="not shown")
 
 
 def _summary(config: ConfigDict, arrays: Arrays) -> str:
