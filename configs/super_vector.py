@@ -61,8 +61,8 @@ def vectors() -> ConfigDict:
     config.num_components = 16
     config.latent_dim = 32
     config.num_iters = 50  # of EM
-    config.logistic = ConfigDict({"ridge": 1e-6, "num_iters": 100})  # on the squared weights; of L-BFGS
-    config.joint_bayes = ConfigDict({"weight": 0.5, "num_iters": 20})  # w of a prior with round covariances
+    config.logistic = ConfigDict({"ridge": 1e-6, "num_iters": 100})  # on squared coefficients; of L-BFGS
+    config.joint_bayes = ConfigDict({"prior_weight": 0.5, "num_iters": 20})  # of an isotropic prior
     return config
 
 

@@ -5,11 +5,9 @@ codes have the same normalisation: signed root, unit rows, unit length.
 """
 
 from collections.abc import Mapping
-from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jax.typing import ArrayLike
 from ml_collections import ConfigDict
 
 from experiments.super_vector.sets import Descriptors
@@ -17,7 +15,7 @@ from jaxface import mixtures
 from jaxface.core import prng
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.linalg import distances
-from jaxface.mixtures import PCCAMixture, encoding, gmm, normalization
+from jaxface.mixtures import GMM, PCCAMixture, encoding, gmm, normalization
 
 FISHER = ("Fisher vector of x", "Fisher vector of y", "Fisher vectors of both")
 SUPER = ("latent vector", "gradient vector", "super vector", "super vector, whitened")
@@ -46,12 +44,22 @@ def fisher_vectors(
         start = gmm.init(prng.stream(key, f"Gaussians of {name}"), sample, num_components=num_components)
         model, info = gmm.fit(sample, start, num_iters=config.num_iters)
         raise_if_failed(info, f"Gaussian mixture of view {name}")
-        of_views.append(mixtures.encode_batch(model, view, encoder=_fisher_rows))
+        scores = mixtures.encode_batch(model, view, encoder=encoding.closed_form)
+        of_views.append(_fisher_rows(model, view, scores))
     vectors = (*of_views, jnp.concatenate(of_views, axis=1))
-    return dict(zip(FISHER, map(distances.normalize, vectors), strict=True))
+    return dict(zip(FISHER, map(_unit, vectors), strict=True))
 
 
-_fisher_rows = partial(mixtures.fisher_vector, normalization=normalization.unit_rows)
+_unit = jax.jit(distances.normalize)
+
+
+@jax.jit
+def _fisher_rows(model: GMM, view: jax.Array, scores: encoding.FisherScores) -> jax.Array:
+    def of_image(descriptors: jax.Array, scores: encoding.FisherScores) -> jax.Array:
+        settings = {"scoring": encoding.precomputed(scores), "normalization": normalization.unit_rows}
+        return mixtures.fisher_vector(model, descriptors, **settings)
+
+    return jax.vmap(of_image)(view, scores)
 
 
 def super_vectors(
@@ -63,19 +71,25 @@ def super_vectors(
     )
     model, info = mixtures.fit(*descriptors.sample, start, num_iters=config.num_iters)
     raise_if_failed(info, "mixture of probabilistic CCA")
-    return mixtures.encode_batch(model, descriptors.x, descriptors.y, encoder=_super_vectors)
+    views = descriptors.x, descriptors.y
+    scores = mixtures.encode_batch(model, *views, encoder=encoding.closed_form)
+    return _super_vectors(model, views, scores)
 
 
+@jax.jit
 def _super_vectors(
-    model: PCCAMixture, *views: ArrayLike, sample_weights: ArrayLike | None = None
+    model: PCCAMixture, views: tuple[jax.Array, jax.Array], scores: encoding.FisherScores
 ) -> Mapping[str, jax.Array]:
-    """All codes of one image, from one E-step."""
-    scores = encoding.closed_form(model, *views, sample_weights=sample_weights)
-    plain, whitened = map(encoding.precomputed, (scores, encoding.whiten(model, scores)))
-    vectors = (
-        mixtures.latent_vector(model, *views, scoring=plain),
-        mixtures.gradient_vector(model, *views, scoring=plain),
-        mixtures.super_vector(model, *views, scoring=plain),
-        mixtures.super_vector(model, *views, scoring=whitened),
-    )
-    return dict(zip(SUPER, vectors, strict=True))
+    """All codes from one E-step an image."""
+
+    def of_image(views: tuple[jax.Array, jax.Array], scores: encoding.FisherScores) -> Mapping[str, jax.Array]:
+        plain, whitened = map(encoding.precomputed, (scores, encoding.whiten(model, scores)))
+        vectors = (
+            mixtures.latent_vector(model, *views, scoring=plain),
+            mixtures.gradient_vector(model, *views, scoring=plain),
+            mixtures.super_vector(model, *views, scoring=plain),
+            mixtures.super_vector(model, *views, scoring=whitened),
+        )
+        return dict(zip(SUPER, vectors, strict=True))
+
+    return jax.vmap(of_image)(views, scores)

@@ -16,7 +16,7 @@ from jaxface.core.fitinfo import raise_if_failed
 from jaxface.data import LabelledImages
 from jaxface.data.splits import Split, few_shot
 from jaxface.faces import local_descriptors
-from jaxface.runtime import select
+from jaxface.runtime import sections
 from jaxface.subspace import LinearMap, pca, transform
 
 SOURCES = ("images", "views")
@@ -49,7 +49,7 @@ def check(config: ConfigDict, *, section: str = "") -> None:
     fields.counts(config, "num_train", "num_splits", "num_axes", "num_descriptors", "num_components", section=section)
     fields.counts(config, "latent_dim", "num_iters", "logistic.num_iters", "joint_bayes.num_iters", section=section)
     fields.counts(config, "max_images", minimum=2, section=section)
-    fields.shares(config, "joint_bayes.weight", section=section)
+    fields.shares(config, "joint_bayes.prior_weight", section=section)
     fields.not_negative(config, "logistic.ridge", section=section)
 
 
@@ -74,7 +74,7 @@ def load(config: ConfigDict) -> Sets:
 
 def of_faces(config: ConfigDict, faces: LabelledImages) -> Sets:
     """Images whose dense patches are the descriptors."""
-    options = tuple(select.arguments(config.descriptors, local_descriptors.encode).items())
+    options = tuple(sections.arguments(config.descriptors, local_descriptors.encode).items())
     images = jnp.asarray(faces.images, inputs.working_dtype())
     return Sets((images,), faces.ids, faces.names, faces.credit, options)
 

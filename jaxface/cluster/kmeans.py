@@ -38,6 +38,7 @@ class _Run(NamedTuple):
     inertia: jax.Array  # [], of these clusters in the unit of the run; the trace ends one step before
 
 
+# `init(key, x, *, num_clusters)`: the centres that a run starts from.
 Init = Callable[..., KMeans]
 
 

@@ -85,6 +85,7 @@ HALF = np.float64(0.5)
 
 CASES = [
     Case(model.free, lambda r: (a_model(r),), {"rank": 2}, factor=10),
+    Case(model.isotropic, lambda r: (a_model(r),), {"rank": 2}, grad=(0,)),
     Case(model.constrained, lambda r: (free_parameters(r),), grad=(0,)),
     Case(
         model.sample,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxface.core.fitinfo import Status
-from jaxface.joint_bayes import JointBayes, constrained, fit, free, init, sample
+from jaxface.joint_bayes import JointBayes, constrained, fit, free, init, isotropic, sample
 from jaxface.joint_bayes.model import FreeJointBayes
 from tests.joint_bayes import draws
 from tests.reference import joint_bayes_reference as reference
@@ -26,6 +26,18 @@ def test_free_parameters_and_back(rank, rng):
         parameters = free(model, rank=rank)
         assert parameters.identity_root.shape == (3, 1)
         assert_close(constrained(parameters), model)
+
+
+def test_an_isotropic_model_has_the_mean_variances(rng):
+    model = draws.joint_bayes(rng)
+    found, of_two = isotropic(model), isotropic(model, rank=2)
+    assert_close(found.mean, model.mean)
+    for name in ("identity_cov", "noise_cov"):
+        variances = np.linalg.eigvalsh(getattr(model, name))
+        assert_close(getattr(found, name), variances.mean() * np.eye(3))
+        assert_close(getattr(of_two, name), variances.sum() / 2 * np.eye(3))
+    with pytest.raises(ValueError, match=r"rank must lie in \(0, inf\); got 0"):
+        isotropic(model, rank=0)
 
 
 def test_fewer_directions_keep_the_leading_ones(rng):

@@ -3,8 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 
-from jaxface.losses import calibration, minimize, scores
+from jaxface.losses import calibration, logistic, minimize, scores
 from jaxface.losses.calibration import Affine
+from jaxface.losses.logistic import Logistic
 from tests.transformations import Case
 
 SAME = np.array([1, 1, 1, 0, 0, 0, 0], bool)
@@ -12,6 +13,10 @@ SAME = np.array([1, 1, 1, 0, 0, 0, 0], bool)
 
 def values(rng):
     return rng.normal(size=7) + SAME
+
+
+def classifier(rng):
+    return Logistic(coefficients=rng.normal(size=(3, 4)), offset=rng.normal(size=4))
 
 
 def quadratic(params, data):
@@ -27,6 +32,14 @@ CASES = [
         grad=(0, 1),
     ),
     Case(calibration.probability, lambda r: (values(r),), {"prior": 0.1}, grad=(0,)),
+    Case(logistic.logits, lambda r: (classifier(r), r.normal(size=3)), grad=(0, 1)),
+    Case(logistic.predict, lambda r: (classifier(r), r.normal(size=3))),
+    Case(
+        logistic.fit,
+        lambda r: (r.normal(size=(7, 3)), np.arange(7, dtype=np.int32) % 4),
+        {"num_classes": 4, "ridge": 0.1, "num_iters": 5},
+        factor=1e4,
+    ),
     Case(calibration.fit, lambda r: (values(r), SAME), {"num_iters": 5}, factor=1e4),
 ]
 
