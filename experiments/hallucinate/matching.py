@@ -16,7 +16,7 @@ from jaxface.linalg import gram
 from jaxface.subspace import KernelMap, kcfa
 
 SPAN = (-1.0, 1.0)  # of cosines
-_SAME_IMAGE = -2.0  # below the span: such pairs fall into the lowest bin and are taken out of it
+
 ORIGINAL = "original"
 
 
@@ -54,24 +54,22 @@ def trained(config: ConfigDict, fold: FoldFaces) -> KernelMap:
 
 
 def described(filters: KernelMap, images: np.ndarray) -> np.ndarray:
-    """Unit responses `[q, c]`, with the number of the image as a last column."""
-    x = jnp.asarray(images, filters.train.dtype)
-    rows = np.asarray(_describe(filters, x), np.float32)
-    return np.concatenate([rows, np.arange(len(rows), dtype=np.float32)[:, None]], axis=1)
+    """Unit responses `[q, c]`."""
+    return np.asarray(_describe(filters, jnp.asarray(images, filters.train.dtype)), np.float32)
 
 
 _describe = jax.jit(jax.vmap(kcfa.encode, in_axes=(None, 0)))
 
 
 def all_pairs(gallery: np.ndarray, probes: np.ndarray, ids: np.ndarray, *, num_bins: int) -> Counted:
-    """Counts of the pairs of rows of both sides whose images differ."""
-    counts = pair_counts.count_cross(cosines, None, gallery, ids, probes, ids, num_bins=num_bins, span=SPAN)
-    genuine = counts.genuine.copy()
-    genuine[0] -= len(ids)  # an image and itself
-    return Counted(genuine, counts.impostor, gallery[:, :-1] @ probes[:, :-1].T)
+    """Counts of all pairs of a gallery row and a probe row `[q, c]` but those of one image, which are of one number."""
+    images = np.arange(len(ids)), np.arange(len(ids))
+    counts = pair_counts.count_cross(
+        inner_products, None, gallery, ids, probes, ids, images=images, num_bins=num_bins, span=SPAN
+    )
+    return Counted(counts.genuine, counts.impostor, gallery @ probes.T)
 
 
-def cosines(_: None, a: jax.Array, b: jax.Array) -> jax.Array:
-    """Inner products of unit rows; the last column tells an image from others."""
-    is_same = a[:, -1][:, None] == b[:, -1][None, :]
-    return jnp.where(is_same, _SAME_IMAGE, a[:, :-1] @ b[:, :-1].T)
+def inner_products(_: None, a: jax.Array, b: jax.Array) -> jax.Array:
+    """`a b'`, the cosines of unit rows."""
+    return a @ b.T

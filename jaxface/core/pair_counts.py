@@ -8,21 +8,18 @@ at little cost. That range is where a ROC changes: below it every genuine pair i
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxface.core import checks
+from jaxface.core import checks, score_tiles
+from jaxface.core.score_tiles import Rows, Score
 
 __all__ = ["ScoreCounts", "count_all_pairs", "count_cross", "merge"]
 
-Score = Callable[[Any, jax.Array, jax.Array], jax.Array]  # (params, a [t, d], b [t, d]) -> [t, t]
-
-TILE = 512  # 1 MB of float32 scores: they stay in a cache of the CPU until they are counted
-_LANES = 4
+BLOCK_SIZE = 512  # 1 MB of float32 scores: they stay in a cache of the CPU until they are counted
 # Counts are int32 on the device and move to int64 on the host before they could overflow.
 _SCORES_A_CALL = 2**30
 
@@ -39,13 +36,22 @@ class ScoreCounts(NamedTuple):
     impostor: np.ndarray  # int64 [b + 2]
 
 
-class _Rows(NamedTuple):
-    """Rows sorted by identity and padded to whole tiles; padding has the identity -1."""
+class _Tiles(NamedTuple):
+    """Rows with the least and the largest identity of each tile, on the host."""
 
-    x: jax.Array  # [b * tile, d]
-    ids: jax.Array  # int32 [b * tile]
-    first: np.ndarray  # [b], identity at the head of each tile
-    last: np.ndarray  # [b], identity at its end
+    rows: Rows
+    first: np.ndarray  # [b]
+    last: np.ndarray  # [b]
+
+
+class _Task(NamedTuple):
+    """What is counted: pairs of tiles, and which of their entries."""
+
+    left: _Tiles
+    right: _Tiles
+    pairs: np.ndarray  # int32 [p, 2]
+    block_size: int
+    once: bool  # of two rows of one matrix, one order only
 
 
 def count_all_pairs(
@@ -56,18 +62,19 @@ def count_all_pairs(
     *,
     num_bins: int = 4096,
     span: tuple[float, float] | None = None,
-    tile: int = TILE,
+    block_size: int = BLOCK_SIZE,
 ) -> ScoreCounts:
     """Counts every unordered pair of different rows of x `[n, d]`, genuine when their `ids` `[n]` agree.
 
     `score(params, a, b)` gives a symmetric matrix of scores; it is a static argument, so pass a module-level function.
     `span` fixes the outer edges, for counts that are to be added; by default it is the range of the genuine scores.
+    A tile has `block_size` rows and columns.
     """
-    _check(x, ids, "x", "ids", num_bins, tile)
-    rows = _sorted_rows(x, ids, tile)
-    blocks = len(rows.first)
+    _check("x", x, "ids", ids)
+    tiles = _sorted_tiles(x, ids, None, block_size)
+    blocks = len(tiles.first)
     pairs = np.array([(i, j) for i in range(blocks) for j in range(i, blocks)], np.int32)
-    return _count(score, params, rows, rows, pairs, num_bins, span, tile, once=True)
+    return _count(score, params, _Task(tiles, tiles, pairs, block_size, once=True), num_bins, span)
 
 
 def count_cross(
@@ -78,16 +85,26 @@ def count_cross(
     probes: Any,
     probe_ids: Any,
     *,
+    images: tuple[Any, Any] | None = None,
     num_bins: int = 4096,
     span: tuple[float, float] | None = None,
-    tile: int = TILE,
+    block_size: int = BLOCK_SIZE,
 ) -> ScoreCounts:
-    """Counts every pair of a gallery row `[g, d]` and a probe row `[q, d]`; see `count_all_pairs`."""
-    _check(gallery, gallery_ids, "gallery", "gallery_ids", num_bins, tile)
-    _check(probes, probe_ids, "probes", "probe_ids", num_bins, tile)
-    left, right = _sorted_rows(gallery, gallery_ids, tile), _sorted_rows(probes, probe_ids, tile)
+    """Counts every pair of a gallery row `[g, d]` and a probe row `[q, d]`, genuine when their ids agree.
+
+    `score`, `params`: `score(params, a, b)` gives the scores of rows a against rows b, as in `count_all_pairs`.
+    `gallery`, `gallery_ids`, `probes`, `probe_ids`: the rows of both sides and the identities `[g]` and `[q]`.
+    `images`: numbers `[g]` and `[q]` of the images that the rows come from; rows of one image are not compared.
+    `num_bins`, `span`: bins between the outer edges; by default these are the range of the genuine scores.
+    `block_size`: rows and columns of a tile.
+    """
+    _check("gallery", gallery, "gallery_ids", gallery_ids)
+    _check("probes", probes, "probe_ids", probe_ids)
+    sides = (None, None) if images is None else _checked_images(images, gallery_ids, probe_ids)
+    left = _sorted_tiles(gallery, gallery_ids, sides[0], block_size)
+    right = _sorted_tiles(probes, probe_ids, sides[1], block_size)
     pairs = np.array([(i, j) for i in range(len(left.first)) for j in range(len(right.first))], np.int32)
-    return _count(score, params, left, right, pairs, num_bins, span, tile, once=False)
+    return _count(score, params, _Task(left, right, pairs, block_size, once=False), num_bins, span)
 
 
 def merge(a: ScoreCounts, b: ScoreCounts) -> ScoreCounts:
@@ -97,147 +114,95 @@ def merge(a: ScoreCounts, b: ScoreCounts) -> ScoreCounts:
     return ScoreCounts(a.edges, a.genuine + b.genuine, a.impostor + b.impostor)
 
 
-def _check(x: Any, ids: Any, x_name: str, ids_name: str, num_bins: int, tile: int) -> None:
+def _check(x_name: str, x: Any, ids_name: str, ids: Any) -> None:
     checks.at_least(f"rows of {x_name}", checks.shapes(**{x_name: (x, "n d"), ids_name: (ids, "n")})["n"], 1)
     checks.finite(**{x_name: x})
-    checks.at_least("num_bins", num_bins, 1)
-    checks.at_least("tile", tile, 1)
     checks.dense_labels(ids_name, np.asarray(ids), np.iinfo(np.int32).max)
 
 
-def _sorted_rows(x: Any, ids: Any, tile: int) -> _Rows:
+def _checked_images(images: tuple[Any, Any], gallery_ids: Any, probe_ids: Any) -> list[np.ndarray]:
+    """Images of both sides as int32, after a check that each belongs to one identity."""
+    sides = []
+    for name, numbers, ids in (("images[0]", images[0], gallery_ids), ("images[1]", images[1], probe_ids)):
+        checks.shapes(ids=(ids, "n"), **{name: (numbers, "n")})
+        sides.append(np.asarray(checks.dense_labels(name, np.asarray(numbers), np.iinfo(np.int32).max)))
+    every, ids = np.concatenate(sides), np.concatenate([np.asarray(gallery_ids), np.asarray(probe_ids)])
+    if len(np.unique(np.stack([every, ids]), axis=1).T) != len(np.unique(every)):
+        raise ValueError(
+            "images must have one identity each; some image has two. Rows of one image share its identity."
+        )
+    return sides
+
+
+def _sorted_tiles(x: Any, ids: Any, images: np.ndarray | None, block_size: int) -> _Tiles:
+    checks.at_least("block_size", block_size, 1)
     ids = np.asarray(ids)
     order = np.argsort(ids, kind="stable")
-    missing = -len(ids) % tile
-    padded = np.concatenate([ids[order], np.full(missing, -1)]).astype(np.int32)
-    heads = padded.reshape(-1, tile)
+    missing = -len(ids) % block_size
+
+    def padded(numbers: np.ndarray) -> np.ndarray:
+        return np.concatenate([numbers[order], np.full(missing, -1)]).astype(np.int32)
+
+    by_tile = padded(ids).reshape(-1, block_size)
     rows = jnp.pad(jnp.asarray(x)[order], ((0, missing), (0, 0)))
-    return _Rows(rows, jnp.asarray(padded), heads[:, 0], heads.max(axis=1))
+    numbers = None if images is None else jnp.asarray(padded(images))
+    return _Tiles(Rows(rows, jnp.asarray(padded(ids)), numbers), by_tile[:, 0], by_tile.max(axis=1))
 
 
-def _count(
-    score: Score,
-    params: Any,
-    left: _Rows,
-    right: _Rows,
-    pairs: np.ndarray,
-    num_bins: int,
-    span: tuple[float, float] | None,
-    tile: int,
-    *,
-    once: bool,
-) -> ScoreCounts:
-    arrays = (params, left.x, left.ids, right.x, right.ids)
-    i, j = pairs.T
-    touching = (left.first[i] <= right.last[j]) & (right.first[j] <= left.last[i])
-    # Each row is in a tile that is looked at, for one that makes NaN makes it with everybody: with itself in a tile on
-    # the diagonal, unless it is alone in the last.
-    elsewhere = (i == 0) & (j == j.max()) if once else (i == 0) | (j == 0)
-    low, high, is_number = _genuine_range(score, *arrays, pairs[touching | elsewhere], tile=tile, once=once)
+def _count(score: Score, params: Any, task: _Task, num_bins: int, span: tuple[float, float] | None) -> ScoreCounts:
+    checks.at_least("num_bins", num_bins, 1)
+    arrays = (params, task.left.rows, task.right.rows)
+    options = {"block_size": task.block_size, "once": task.once}
+    low, high, is_number = score_tiles.genuine_range(score, *arrays, task.pairs[_shows_the_range(task)], **options)
     if not is_number:
         raise ValueError("score must give numbers; some scores are NaN, as a cosine of a row of zeros is.")
-    if span is None:
-        low, high = float(low), float(high)
-        if not low <= high:
-            raise ValueError(
-                "no genuine pair: every identity has one row only, so there is no range of genuine scores."
-            )
-        # The largest genuine score falls into the last bin, not beyond it.
-        span = (low, high + max(high - low, abs(high), 1e-30) * 1e-6)
+    span = _span_of(float(low), float(high)) if span is None else span
     if not (span[0] < span[1] and np.isfinite(span).all()):
         raise ValueError(f"span must be finite and increasing; got {span}. Scores that are infinite need a span.")
-    total = np.zeros((2, num_bins + 2), np.int64)
     edges = jnp.asarray(span)
     x64 = bool(jax.config.read("jax_enable_x64"))
 
     def count(part: np.ndarray) -> np.ndarray:
         with jax.enable_x64(x64):  # a setting of a thread
-            counts = _tile_counts(score, *arrays, part, edges, num_bins=num_bins, tile=tile, once=once)
-            return np.asarray(counts, np.int64)
+            return np.asarray(
+                score_tiles.tile_counts(score, *arrays, part, edges, num_bins=num_bins, **options), np.int64
+            )
 
-    # XLA runs the body of a loop on one core of a CPU, so each core gets calls of its own, all of one length.
-    workers = min(os.cpu_count() or 1, len(pairs))
-    size = min(max(1, _SCORES_A_CALL // tile**2), -(-len(pairs) // workers))
-    padded = np.concatenate([pairs, np.full((-len(pairs) % size, 2), -1, np.int32)])
-    with ThreadPoolExecutor(workers) as pool:
-        for counts in pool.map(count, padded.reshape(-1, size, 2)):
-            total += counts
+    total = _sum_over_cores(count, task)
     return ScoreCounts(np.linspace(*span, num_bins + 1), genuine=total[1], impostor=total[0])
 
 
-def _tile(x: jax.Array, index: jax.Array, tile: int) -> jax.Array:
-    return jax.lax.dynamic_slice_in_dim(x, index * tile, tile)
+def _shows_the_range(task: _Task) -> np.ndarray:
+    """Tiles `[p]` that hold all genuine pairs, and every row in some pair that counts.
+
+    A row that yields NaN yields it against every row. So it is enough to visit tiles that together contain every row:
+    those on the diagonal and one more for a last row that stands alone. Where a row is not compared with its own image,
+    the first and the last tile of the other side do: they are of one identity only if all tiles are.
+    """
+    left, right, (i, j) = task.left, task.right, task.pairs.T
+    touching = (left.first[i] <= right.last[j]) & (right.first[j] <= left.last[i])
+    if task.once:
+        return touching | ((i == 0) & (j == j.max()))
+    at_an_end = (i == 0) | (j == 0)
+    if left.rows.images is not None:
+        at_an_end |= (i == i.max()) | (j == j.max())
+    return touching | at_an_end
 
 
-def _scores(score: Score, params: Any, left: jax.Array, right: jax.Array, pair: jax.Array, tile: int) -> jax.Array:
-    """Scores `[t, t]` of a tile; whole numbers become floating ones."""
-    scores = score(params, _tile(left, pair[0], tile), _tile(right, pair[1], tile))
-    return scores if jnp.issubdtype(scores.dtype, jnp.floating) else scores.astype(jnp.float32)
+def _span_of(low: float, high: float) -> tuple[float, float]:
+    """Edges about the genuine scores; the largest falls into the last bin, not beyond it."""
+    if not low <= high:
+        raise ValueError("no genuine pair: every identity has one row only, so there is no range of genuine scores.")
+    return low, high + max(high - low, abs(high), 1e-30) * 1e-6
 
 
-def _scored(
-    score: Score, arrays: tuple[Any, ...], pair: jax.Array, tile: int, once: bool
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Scores `[t, t]` of a tile, which of them are genuine, and which count at all."""
-    params, left, left_ids, right, right_ids = arrays
-    scores = _scores(score, params, left, right, pair, tile)
-    row_ids, column_ids = _tile(left_ids, pair[0], tile), _tile(right_ids, pair[1], tile)
-    counted = (row_ids >= 0)[:, None] & (column_ids >= 0)[None, :] & (pair[0] >= 0)  # a pair of -1 is padding
-    if once:
-        place = jnp.arange(tile, dtype=jnp.int32)
-        counted &= (pair[0] * tile + place)[:, None] < (pair[1] * tile + place)[None, :]
-    return scores, row_ids[:, None] == column_ids[None, :], counted
+def _sum_over_cores(count: Callable[[np.ndarray], np.ndarray], task: _Task) -> np.ndarray:
+    """The sum of `count` over all pairs of tiles.
 
-
-@partial(jax.jit, static_argnames=("score", "tile", "once"))
-def _genuine_range(score: Score, *arrays: Any, tile: int, once: bool) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The least and the largest genuine score in some tiles, and whether no row there makes NaN."""
-    *rows, pairs = arrays
-
-    def body(extremes: Any, pair: jax.Array) -> tuple[Any, None]:
-        scores, same, counted = _scored(score, tuple(rows), pair, tile, once)
-        genuine = same & counted
-        low = jnp.where(genuine, scores, jnp.inf).min()
-        high = jnp.where(genuine, scores, -jnp.inf).max()
-        # One row and one column: a row of x that makes NaN makes it with the first of the other side too.
-        lost = (jnp.isnan(scores[0]) & counted[0]) | (jnp.isnan(scores[:, 0]) & counted[:, 0])
-        is_number = ~lost.any()
-        return (jnp.minimum(extremes[0], low), jnp.maximum(extremes[1], high), extremes[2] & is_number), None
-
-    dtype = jax.eval_shape(lambda pair: _scored(score, tuple(rows), pair, tile, once)[0], pairs[0]).dtype
-    start = (jnp.asarray(jnp.inf, dtype), jnp.asarray(-jnp.inf, dtype), jnp.asarray(True))
-    return jax.lax.scan(body, start, pairs)[0]
-
-
-@partial(jax.jit, static_argnames=("score", "num_bins", "tile", "once"))
-def _tile_counts(score: Score, *arrays: Any, num_bins: int, tile: int, once: bool) -> jax.Array:
-    params, left, left_ids, right, right_ids, pairs, span = arrays
-    rows = (params, left, left_ids, right, right_ids)
-    width = num_bins + 2
-    # Most impostor scores fall into one bin, below the genuine ones. Neighbours count in lanes of their own, for a
-    # processor waits when it adds to the same place twice in a row.
-    lane = (jnp.arange(tile, dtype=jnp.int32) % _LANES) * (2 * width + 1)
-
-    def bins_of(scores: jax.Array) -> jax.Array:
-        low, high = span.astype(scores.dtype)
-        place = jnp.floor((scores - low) * (num_bins / (high - low)))
-        return jnp.clip(place, -1, num_bins).astype(jnp.int32) + 1
-
-    def mixed(pair: jax.Array) -> jax.Array:
-        scores, same, counted = _scored(score, rows, pair, tile, once)
-        return jnp.where(counted, bins_of(scores) + width * same, 2 * width) + lane[None, :]
-
-    def impostors(pair: jax.Array) -> jax.Array:
-        return bins_of(_scores(score, params, left, right, pair, tile)) + lane[None, :]
-
-    def body(total: jax.Array, pair: jax.Array) -> tuple[jax.Array, None]:
-        row_ids, column_ids = _tile(left_ids, pair[0], tile), _tile(right_ids, pair[1], tile)
-        apart = (row_ids.max() < column_ids.min()) | (column_ids.max() < row_ids.min())
-        apart &= (jnp.minimum(row_ids.min(), column_ids.min()) >= 0) & (pair[0] >= 0)
-        # Two branches skip the masks of most tiles, and make XLA compute a tile of bins before it counts them: fused
-        # into the counting they would be made one at a time, without vector instructions.
-        bins = jax.lax.cond(apart, impostors, mixed, pair)
-        return total.at[bins.ravel()].add(1, mode="promise_in_bounds"), None
-
-    total = jax.lax.scan(body, jnp.zeros(_LANES * (2 * width + 1), jnp.int32), pairs)[0]
-    return total.reshape(_LANES, 2 * width + 1)[:, :-1].sum(axis=0).reshape(2, width)
+    XLA runs the body of a loop on one core of a CPU, so each core gets calls of its own, all of one length.
+    """
+    workers = min(os.cpu_count() or 1, len(task.pairs))
+    size = min(max(1, _SCORES_A_CALL // task.block_size**2), -(-len(task.pairs) // workers))
+    padded = np.concatenate([task.pairs, np.full((-len(task.pairs) % size, 2), -1, np.int32)])
+    with ThreadPoolExecutor(workers) as pool:
+        return sum(pool.map(count, padded.reshape(-1, size, 2)), np.zeros((), np.int64))

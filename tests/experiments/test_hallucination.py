@@ -8,7 +8,7 @@ from jaxface.data import synthetic
 from jaxface.metrics import streaming as counting
 from jaxface.metrics import verification
 from jaxface.metrics.intervals import Interval
-from jaxface.runtime import select
+from jaxface.runtime import sections
 
 
 @pytest.fixture
@@ -55,8 +55,7 @@ def test_all_pairs_but_those_of_an_image_with_itself(rng):
     ids = np.array([0, 0, 1, 1, 1, 2])
     left, right = (rng.normal(size=(6, 4)).astype(np.float32) for _ in range(2))
     left, right = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (left, right))
-    numbered = [np.concatenate([x, np.arange(6, dtype=np.float32)[:, None]], axis=1) for x in (left, right)]
-    found = matching.all_pairs(*numbered, ids, num_bins=4096)
+    found = matching.all_pairs(left, right, ids, num_bins=4096)
     others = ~np.eye(6, dtype=bool)
     scores, same = (left @ right.T)[others], (ids[:, None] == ids[None, :])[others]
     assert found.genuine.sum() == same.sum() == 8
@@ -115,7 +114,7 @@ def test_the_network_of_the_study_learns(data, config):
     """The smoke run leaves it out: here its settings reach the fit, and the faces are symmetric to it."""
     fold = next(faces.folds(config, data))
     mask = faces.rectangle(data.shape, (0, 4, 0, 8))
-    settings = select.arguments(config.settings.network, methods.network)
+    settings = sections.arguments(config.settings.network, methods.network)
     settings |= {"width": 8, "num_epochs": 3, "batch_size": 40}
     model, info = methods.fitted("network", jax.random.key(0), fold.train, mask, settings, shape=data.shape)
     assert info.objective.shape == (3,)
