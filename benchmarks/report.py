@@ -219,7 +219,7 @@ def figure(results: list[Result]) -> "Figure":
     axes.set_xlim(2.0**-reach, 2.0**reach)
     axes.set_xticks([2.0**power for power in range(-reach, reach + 1)], minor=False)
     axes.xaxis.set_major_formatter("{x:g}x")
-    axes.axvline(1.0, color=figures.COLORS[1], linewidth=1.2, zorder=0)
+    axes.axvline(1.0, color="#D55E00", linewidth=1.2, zorder=0)
     return drawn
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from benchmarks import ensembles, features, foundation, joint_bayes, measure, mixtures, report, rows, sparse, subspaces
 from benchmarks.rows import Row
-from jaxface.runtime import environment
+from jaxface.runtime import resources
 
 # One module of rows a line; a new file of rows is added here.
 GROUPS = (foundation, joint_bayes, subspaces, ensembles, features, mixtures, sparse)
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None, *, all_rows: tuple[Row, ...] = ROWS)
         chosen = rows.selected(all_rows, arguments.rows) if arguments.rows else list(all_rows)
     except ValueError as error:
         parser.error(str(error))
-    environment.keep_freed_memory()
+    resources.keep_freed_memory()
     if arguments.check:
         return _check(chosen)
     return _measure(chosen, all_rows, arguments.repeats, arguments.folder)

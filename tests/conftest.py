@@ -10,7 +10,7 @@ import jaxlib.version
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "Agg")
-os.environ.setdefault("NPROC", "16")  # see jaxface.runtime.environment.widen_thread_pool
+os.environ.setdefault("NPROC", "16")  # see jaxface.runtime.resources.widen_thread_pool
 # Compiling takes more of the suite than computing: without LLVM's optimiser and with the older emitter of fused loops
 # it takes half as long. Fast math is off in both, so programs mean the same; `XLA_FLAGS= make test` takes the usual.
 if jaxlib.version.__version__.startswith("0.10."):  # another version may not know a flag, and would end the process

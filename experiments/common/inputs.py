@@ -13,7 +13,7 @@ from jaxface.core import checks
 from jaxface.data import LabelledImages, overlap
 from jaxface.faces import pipeline
 from jaxface.faces.pipeline import ImagePipeline
-from jaxface.runtime import select
+from jaxface.runtime import sections
 
 BLOCK = 32  # images in flight
 
@@ -37,9 +37,9 @@ def path_of(config: ConfigDict) -> str | None:
 
 def load_faces(config: ConfigDict) -> LabelledImages:
     """The labelled faces that `config.data` names; one photo under two names is refused."""
-    loader: Callable[..., LabelledImages] = select.one("config.data.loader", config.loader, data.LOADERS)
+    loader: Callable[..., LabelledImages] = sections.one("config.data.loader", config.loader, data.LOADERS)
     _check_root(config)
-    faces = loader(config.root, **select.arguments(config.options, loader))
+    faces = loader(config.root, **sections.arguments(config.options, loader))
     overlap.refuse_shared_rows(overlap.Known(faces.images, faces.ids, faces.names), source=_source(config))
     return faces
 
@@ -51,7 +51,7 @@ def load_vectors(config: ConfigDict, steps: ImagePipeline) -> Vectors:
         return vectors_of(load_faces(config), steps)
     _check_root(config)
     # Of the options of an image loader only those mean something here that the reader of embeddings takes too.
-    found = data.embeddings.load(config.root, **select.arguments_of(data.embeddings.load, config.options))
+    found = data.embeddings.load(config.root, **sections.arguments_of(data.embeddings.load, config.options))
     overlap.refuse_shared_rows(overlap.Known(found.features, found.ids, found.names), source=_source(config))
     x = found.features.astype(working_dtype())
     return Vectors(x=x, ids=found.ids, names=found.names, files=found.files)

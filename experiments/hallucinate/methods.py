@@ -25,7 +25,7 @@ from jaxface.core.fitinfo import FitInfo, raise_if_failed
 from jaxface.hallucination.reconstruction import Hallucinator
 from jaxface.linalg import gram
 from jaxface.metrics import reconstruction
-from jaxface.runtime import select
+from jaxface.runtime import sections
 
 Fit = Callable[..., tuple[Hallucinator, FitInfo]]
 
@@ -148,7 +148,7 @@ def check(config: ConfigDict, *, section: str = "") -> None:
     fields.words(config, "methods", METHODS, section=section)
     inner = config[section] if section else config
     for name in inner.settings:
-        settings = select.arguments(inner.settings[name], METHODS[name].fit)
+        settings = sections.arguments(inner.settings[name], METHODS[name].fit)
         fields.not_negative(config, *(f"settings.{name}.{field}" for field in settings), section=section)
 
 
@@ -160,7 +160,7 @@ def of_fold(config: ConfigDict, name: str, fold: FoldFaces, mask: np.ndarray) ->
     model, info = fit(fold.train, mask, settings)
     found = {f"setting/{field}": np.asarray(value) for field, value in settings.items()}
     if name == "matched_dw_ksvd":
-        known = select.arguments_of(effective_beta, settings)
+        known = sections.arguments_of(effective_beta, settings)
         found["setting/effective beta"] = np.asarray(effective_beta(key, jnp.asarray(fold.train), mask, **known))
     return found | {"images": rebuilt(model, fold.test, mask), "num_replaced": np.asarray(info.num_replaced)}
 
@@ -172,14 +172,14 @@ def fitted(
     places = np.arange(x.shape[1]).reshape(shape)[:, ::-1].ravel()
     symmetry = {"mirror": places} if np.array_equal(mask[places], mask) else {}
     fit = METHODS[name].fit
-    model, info = fit(key, jnp.asarray(x), mask, **settings, **select.arguments_of(fit, symmetry))
+    model, info = fit(key, jnp.asarray(x), mask, **settings, **sections.arguments_of(fit, symmetry))
     raise_if_failed(info, METHODS[name].title)
     return model, info
 
 
 def chosen(config: ConfigDict, name: str, fold: FoldFaces, mask: np.ndarray, fit: Callable[..., Any]) -> dict[str, Any]:
     """The settings of the config, those with a grid by the PSNR on held-out people."""
-    section = select.arguments(config.settings[name], METHODS[name].fit)
+    section = sections.arguments(config.settings[name], METHODS[name].fit)
     grids = {field: value for field, value in section.items() if isinstance(value, tuple)}
     if not grids:
         return section

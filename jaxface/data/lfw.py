@@ -20,7 +20,7 @@ from jaxface.data.pairs import Pairs
 
 __all__ = ["CREDIT", "load", "read_pairs", "read_people", "restricted_pairs", "unrestricted_rows", "view1", "view2"]
 
-CREDIT = "Labeled Faces in the Wild, University of Massachusetts, Amherst"
+CREDIT = "Labeled Faces in the Wild, University of Massachusetts, Amherst"  # for the foot of a report
 
 
 class View1(NamedTuple):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLORS", "Curve", "curves", "image_grid", "intervals", "roc", "to_png", "to_svg"]
+__all__ = ["Curve", "curves", "image_grid", "intervals", "roc", "to_png", "to_svg"]
 
 # Okabe and Ito's colours can be told apart with every common kind of colour blindness.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")

@@ -30,7 +30,7 @@ class Command:
     text: str
 
 
-Block = str | Table | Picture | Command
+Block = str | Table | Picture | Command  # a string is a paragraph
 
 
 @dataclasses.dataclass(frozen=True)

@@ -64,7 +64,7 @@ def intervals_over(count: int, what: str) -> str:
     return f"mean over {count} {what if count > 1 else what.removesuffix('s')}, too few for intervals"
 
 
-Cell = str | int | float | Estimate
+Cell = str | int | float | Estimate  # a number without an interval is shown as it is
 
 
 @dataclasses.dataclass(frozen=True)

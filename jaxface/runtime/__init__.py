@@ -11,6 +11,11 @@ checkpoint   orbax checkpoints of iterative runs; a damaged one is named and ski
 params_io    model files: safetensors with class, static fields, version and digest
 structure    models as JSON and tensors, each part checked against its class
 log          scalars to a file of JSON lines; progress bars
-select       config sections to keyword arguments and functions, with the nearest name for a typo
-environment  precision, BLAS threads, compilation cache, provenance
+sections     config sections to keyword arguments and functions, with the nearest name for a typo
+environment  precision, compilation cache, provenance
+resources    threads and memory of a process
 """
+
+from jaxface.runtime import checkpoint, environment, launch, log, params_io, resources, sections, workdir
+
+__all__ = ["checkpoint", "environment", "launch", "log", "params_io", "resources", "sections", "workdir"]

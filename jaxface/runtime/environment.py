@@ -1,6 +1,5 @@
-"""The process a study runs in: precision, BLAS threads, the compilation cache, and the record of all that."""
+"""The process that a study runs in: precision, resources, the compilation cache, and the record of them."""
 
-import ctypes
 import hashlib
 import importlib.metadata
 import io
@@ -16,68 +15,30 @@ import jax
 from absl import logging as absl_logging
 
 from jaxface.core import messages
+from jaxface.runtime import resources
 
-__all__ = ["keep_freed_memory", "provenance"]
+__all__ = ["configure", "provenance"]
 
 _RECORDED_PACKAGES = ("jaxface", "jax", "jaxlib", "numpy", "optax", "chex", "ml_collections", "orbax-checkpoint")
-_M_TRIM_THRESHOLD, _M_MMAP_MAX, _M_ARENA_MAX = -1, -4, -8  # glibc's malloc.h
 
 
 def configure(*, x64: bool) -> None:
     """Sets up a process before its first array: precision, threads, memory, the persistent compilation cache.
 
-    XLA brings its own threads; OpenBLAS's threads fight with them and make batched LAPACK calls up to a thousand times
-    slower. On accelerators fits run with full float32 products.
+    On accelerators fits run with full float32 products.
     """
     jax.config.update("jax_enable_x64", x64)
     jax.config.update("jax_default_matmul_precision", "highest")
-    widen_thread_pool()
-    limit_blas_threads()
-    keep_freed_memory()
+    resources.widen_thread_pool()
+    resources.limit_blas_threads()
+    resources.keep_freed_memory()
     use_compilation_cache()
     quiet_libraries()
     protect_terminal()
 
 
-def widen_thread_pool() -> None:
-    """Gives XLA's CPU pool 16 threads; call it before the first array, for the pool is made then.
-
-    A batched LAPACK call (a vmapped Cholesky) waits inside the pool for parts of itself that are queued in the same
-    pool. Several independent ones fill a pool of two threads and wait for ever; seen with jaxlib 0.10.2 on two cores.
-    """
-    os.environ.setdefault("NPROC", "16")
-
-
-def limit_blas_threads() -> None:
-    """Limits every BLAS of the process to one thread for its life.
-
-    JAX's LAPACK calls run in the OpenBLAS that SciPy brings, which is loaded when SciPy is first imported: before that
-    there is nothing to limit, and the limit would not reach it.
-    """
-    import scipy.linalg  # noqa: F401
-    import threadpoolctl
-
-    threadpoolctl.threadpool_limits(1, user_api="blas")
-
-
-def keep_freed_memory() -> None:
-    """Lets the C library reuse freed memory, up to 1 GB; call it before the first array. Only glibc needs it.
-
-    glibc gives arrays of more than 32 MB back to the system when they are freed, and fetching the pages anew takes ten
-    times as long as filling them: a 160 MB result takes 41 ms instead of 4. XLA allocates in threads of its own, whose
-    arenas hold no more than 64 MB whatever the limits say, so all threads share the first arena.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # another C library
-        return
-    mallopt(_M_ARENA_MAX, 1)
-    mallopt(_M_MMAP_MAX, 0)
-    mallopt(_M_TRIM_THRESHOLD, 2**30)
-
-
 def quiet_libraries() -> None:
-    """Keeps out of the log what JAX and orbax say while all is well; their warnings stay."""
+    """Keeps news of JAX and orbax out of the log; their warnings stay."""
     logging.getLogger("jax._src.xla_bridge").setLevel(logging.WARNING)
     absl_logging.get_absl_handler().addFilter(_is_for_a_reader)
 
@@ -126,7 +87,7 @@ def cache_folder() -> pathlib.Path:
 
 
 def provenance() -> dict[str, Any]:
-    """What a reader needs to repeat a run: command, versions, devices, source revision."""
+    """The record that a reader needs to repeat a run: command, versions, devices, source revision."""
     return {
         "command": command(),
         "python": platform.python_version(),

@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxface.core import messages
 
-__all__ = ["read_arrays"]
+__all__ = []
 
 Arrays = dict[str, np.ndarray]
 
@@ -127,11 +127,6 @@ def storage_error(path: pathlib.Path, error: OSError) -> OSError:
     else:
         text = f"{path} could not be written: {error.strerror}."
     return OSError(error.errno, text)
-
-
-def read_arrays(file: pathlib.Path) -> Arrays:
-    """Reads an `.npz` that a run wrote; a damaged file is named."""
-    return parse_arrays(file, read_bytes(file))
 
 
 def parse_arrays(file: pathlib.Path, data: bytes) -> Arrays:

@@ -13,7 +13,7 @@ from experiments.weak_labels import clustering
 from experiments.weak_labels.methods import METHODS
 from jaxface import data
 from jaxface.faces import pipeline
-from jaxface.runtime import select
+from jaxface.runtime import sections
 
 VARIANTS = {
     "committee": ["default", "smoke", "yaleb", "lfw"],
@@ -64,7 +64,7 @@ def test_builds_locked_and_binds(name, variant):
         config.seeed = 1
     for section in config.values():
         if isinstance(section, ConfigDict) and "loader" in section and section.loader is not None:
-            select.arguments(section.options, data.LOADERS[section.loader])
+            sections.arguments(section.options, data.LOADERS[section.loader])
 
 
 @pytest.mark.parametrize(("name", "variant"), CASES)

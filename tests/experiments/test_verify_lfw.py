@@ -14,7 +14,6 @@ from jaxface.data import folders, synthetic
 from jaxface.faces import pipeline
 from jaxface.losses import calibration
 from jaxface.runtime import launch
-from jaxface.runtime.files import read_arrays
 from tests.experiments import again
 from tests.tolerances import assert_close
 
@@ -91,7 +90,7 @@ def test_the_study_reports_what_the_scores_say(root, tmp_path, monkeypatch):
     accuracy = metrics.lfw_accuracy(np.concatenate(raw), same, np.repeat(np.arange(3), 8))
     assert results[f"accuracy, {names[0]}"] == pytest.approx(accuracy.mean)
     stages = tmp_path / "run" / "stages"
-    of_kind = [[read_arrays(stages / f"{kind}-{k}.npz")["scores"] for k in range(3)] for kind in ("small", "hog")]
+    of_kind = [[np.load(stages / f"{kind}-{k}.npz")["scores"] for k in range(3)] for kind in ("small", "hog")]
     fused = sum(np.concatenate(scores) for scores in of_kind)
     assert results[f"EER, {names[-1]}"] == pytest.approx(metrics.eer(metrics.roc(fused, same)))
     assert set(calibrated) == {16}  # the pairs of the other two folds

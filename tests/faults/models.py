@@ -3,6 +3,7 @@
 A crafted file has a valid digest, so that what is behind the digest is reached.
 """
 
+import hashlib
 import json
 import pathlib
 from collections.abc import Callable
@@ -144,6 +145,16 @@ def _another(folder: pathlib.Path, use: str, rng: np.random.Generator) -> str:
     return _judge(path, use, "a model of another class", may_be_read=False)
 
 
+def _digest(header: Any, tensors: dict[str, np.ndarray]) -> str:
+    """The digest that fits a crafted file, by the format of model files."""
+    rest = {key: value for key, value in header.items() if key != "digest"}
+    digest = hashlib.sha256(json.dumps(rest, sort_keys=True).encode())
+    for name in sorted(tensors):
+        digest.update(f"{name} {tensors[name].dtype} {tensors[name].shape}\n".encode())
+        digest.update(np.ascontiguousarray(tensors[name]).tobytes())
+    return digest.hexdigest()
+
+
 def _crafted(folder: pathlib.Path, use: str, craft: Craft) -> str:
     """Writes the file again with a change and a digest that fits; `None` where a reader may do either."""
     path = _save(folder, use)
@@ -156,7 +167,7 @@ def _crafted(folder: pathlib.Path, use: str, craft: Craft) -> str:
         text = changed
     else:
         header = header if changed is None else changed
-        header["digest"] = params_io._digest(header, tensors)
+        header["digest"] = _digest(header, tensors)
         text = json.dumps(header, sort_keys=True)
     path.write_bytes(safetensors.numpy.save(tensors, metadata={"jaxface": text}))
     return _judge(path, use, "crafted", may_be_read=may_be_read)

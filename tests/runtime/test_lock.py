@@ -82,7 +82,7 @@ WINDOWS = textwrap.dedent("""
             raise TypeError("Windows has no library of the process itself")
         return plain_library(name, *rest, **words)
     ctypes.CDLL = library
-    from jaxface.runtime import checkpoint, environment, launch, params_io, select, sources
+    from jaxface.runtime import checkpoint, environment, launch, params_io, sections, sources
     environment.configure(x64=False)
     from jaxface.runtime.workdir import Workdir
 

@@ -237,7 +237,10 @@ def views(**changes):
     ("model", "message"),
     [
         (mixture(), None),
-        (mixture(log_weights=jnp.zeros(2)), "log_weights must be logarithms of weights that add up to 1; these add up to 2"),
+        (
+            mixture(log_weights=jnp.zeros(2)),
+            "log_weights must be logarithms of weights that add up to 1; these add up to 2",
+        ),
         (mixture(variance=jnp.zeros((2, 3))), "variance must lie in"),
         (mixture(variance=jnp.ones((2, 4))), "variance must have shape"),
         (views(), None),

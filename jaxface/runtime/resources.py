@@ -1,0 +1,46 @@
+"""Threads and memory of a process: call these before its first array."""
+
+import ctypes
+import os
+
+__all__ = ["keep_freed_memory", "limit_blas_threads", "widen_thread_pool"]
+
+_M_TRIM_THRESHOLD, _M_MMAP_MAX, _M_ARENA_MAX = -1, -4, -8  # glibc's malloc.h
+
+
+def widen_thread_pool() -> None:
+    """Gives XLA's CPU pool 16 threads; call it before the first array, when the pool is made.
+
+    A batched LAPACK call (a vmapped Cholesky) waits inside the pool for parts of its own work that are queued in the
+    same pool. Several independent calls deadlock a pool of two threads; seen with jaxlib 0.10.2 on two cores.
+    """
+    os.environ.setdefault("NPROC", "16")
+
+
+def limit_blas_threads() -> None:
+    """Limits every BLAS of the process to one thread for its life.
+
+    XLA brings its own threads; OpenBLAS's threads fight with them and make batched LAPACK calls up to a thousand times
+    slower. JAX's LAPACK calls run in the OpenBLAS that SciPy brings, and the limit reaches only libraries that are
+    loaded: SciPy is imported first.
+    """
+    import scipy.linalg  # noqa: F401
+    import threadpoolctl
+
+    threadpoolctl.threadpool_limits(1, user_api="blas")
+
+
+def keep_freed_memory() -> None:
+    """Lets the C library reuse freed memory, up to 1 GB; call it before the first array. Only glibc needs it.
+
+    glibc gives arrays of more than 32 MB back to the system when they are freed, and fetching the pages again takes ten
+    times as long as filling them: a 160 MB result takes 41 ms instead of 4. XLA allocates in threads of its own, whose
+    arenas hold at most 64 MB whatever the limits say, so all threads share the first arena.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):  # another C library
+        return
+    mallopt(_M_ARENA_MAX, 1)
+    mallopt(_M_MMAP_MAX, 0)
+    mallopt(_M_TRIM_THRESHOLD, 2**30)
