@@ -9,6 +9,7 @@ deviation of the EER .028):
     pair bootstrap       mean standard deviation .015, covers it in 141 of 200
 
     subject_bootstrap    EER, VR@FAR, AUC, Cllr, accuracy and a ROC band
+    subject_differences  one system less another on the same trials and the same resamples
     mean_interval        mean of a number for each image: hits of an identification, PSNR
 
 The pairs of a symmetric score matrix with the ids of its images:
@@ -30,7 +31,7 @@ from jaxface.metrics import arguments, calibration, intervals, resampling, verif
 from jaxface.metrics.arguments import Array, Index, Mask
 from jaxface.metrics.intervals import Interval
 
-__all__ = ["SubjectIntervals", "mean_interval", "subject_bootstrap"]
+__all__ = ["SubjectDifferences", "SubjectIntervals", "mean_interval", "subject_bootstrap", "subject_differences"]
 
 _FAR_GRID = np.geomspace(1e-4, 1.0, 97)
 _FINITE_LOSS, _INFINITE_LOSS, _RIGHT = 0, 1, 2  # rows of the features of a pair
@@ -49,6 +50,16 @@ class SubjectIntervals(NamedTuple):
     band_vr: Interval  # [k], pointwise
     num_people: int
     num_undefined: int  # resamples left out: they drew no genuine or no impostor pair
+
+
+class SubjectDifferences(NamedTuple):
+    """Percentile intervals of differences over resamples of the subjects."""
+
+    eer: Interval
+    auc: Interval
+    cllr: Interval  # bits; of use when the scores of both are log-likelihood ratios in nats
+    far: Array  # [f] as asked
+    verification_rate: Interval  # [f]
 
 
 class _Draws(NamedTuple):
@@ -93,8 +104,7 @@ def subject_bootstrap(
     far, band_far = _rates_of("far", far), _rates_of("band_far", band_far)
     targets, column = np.unique(np.concatenate([far, band_far]), return_inverse=True)
     ranked = resampling.rank(values, same, first, second, _features(values, same, threshold))
-    draws = _draws(ranked, num_people, num_resamples, rng, targets)
-    estimate = _statistics(resampling.weigh(ranked, np.ones((1, num_people))), targets)
+    estimate, draws = _resampled(ranked, num_people, num_resamples, rng, targets)
     eer, auc, cllr, accuracy, rates = (
         _percentiles(whole[0], drawn, level, num_people) for whole, drawn in zip(estimate, draws, strict=True)
     )
@@ -102,6 +112,41 @@ def subject_bootstrap(
     num_undefined = num_resamples - draws.eer.size
     at_threshold = None if threshold is None else accuracy
     return SubjectIntervals(eer, auc, cllr, at_threshold, far, of_far, band_far, band, num_people, num_undefined)
+
+
+def subject_differences(
+    scores: npt.ArrayLike,
+    reference: npt.ArrayLike,
+    is_same: npt.ArrayLike,
+    subject_a: npt.ArrayLike,
+    subject_b: npt.ArrayLike,
+    *,
+    rng: np.random.Generator,
+    num_resamples: int = 1000,
+    level: float = 0.95,
+    far: npt.ArrayLike = (0.01, 0.001),
+) -> SubjectDifferences:
+    """Intervals for what a system has beyond a reference on the same pairs `[p]`; arguments as `subject_bootstrap`.
+
+    A resample draws the same people for both, so what makes a resample difficult for both cancels.
+    """
+    far = _rates_of("far", far)
+    targets, column = np.unique(far, return_inverse=True)
+    seed = int(rng.integers(2**63))
+    both = []
+    for name, system in (("scores", scores), ("reference", reference)):
+        checks.shapes(is_same=(is_same, "p"), **{name: (system, "p")})
+        values, same = arguments.labelled(system, is_same)
+        first, second, num_people = _dense_subjects(same, subject_a, subject_b)
+        _check_sampling(num_people, num_resamples, level)
+        ranked = resampling.rank(values, same, first, second, _features(values, same, None))
+        both.append(_resampled(ranked, num_people, num_resamples, np.random.default_rng(seed), targets))
+    (estimate, draws), (of_reference, draws_of_reference) = both
+    eer, auc, cllr, _, rates = (
+        _percentiles(_less(whole, other)[0], _less(drawn, others), level, num_people)
+        for whole, other, drawn, others in zip(estimate, of_reference, draws, draws_of_reference, strict=True)
+    )
+    return SubjectDifferences(eer, auc, cllr, far, _columns(rates, column))
 
 
 def mean_interval(
@@ -126,6 +171,20 @@ def mean_interval(
     sums, counts = np.bincount(index, weights=numbers), np.bincount(index)
     means = [(block @ sums) / (block @ counts) for block in resampling.multiplicities(names.size, num_resamples, rng)]
     return _percentiles(numbers.mean(), np.concatenate(means), level, names.size)
+
+
+def _less(values: Array, others: Array) -> Array:
+    """Differences; two infinities of one sign differ by nothing."""
+    with np.errstate(invalid="ignore"):
+        return np.where(values == others, 0.0, values - others)
+
+
+def _resampled(
+    ranked: resampling.Ranked, num_people: int, num_resamples: int, rng: np.random.Generator, targets: Array
+) -> tuple[_Draws, _Draws]:
+    """The statistics of all pairs `[1]`, and those of the resamples."""
+    estimate = _statistics(resampling.weigh(ranked, np.ones((1, num_people))), targets)
+    return estimate, _draws(ranked, num_people, num_resamples, rng, targets)
 
 
 def _draws(

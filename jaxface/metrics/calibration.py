@@ -15,7 +15,7 @@ from jaxface.metrics import arguments, verification
 from jaxface.metrics.arguments import Array
 from jaxface.metrics.verification import Roc
 
-__all__ = ["cllr", "min_cllr", "pav_llr", "reliability"]
+__all__ = ["cllr", "cross_entropy", "min_cllr", "pav_llr", "reliability"]
 
 
 class Reliability(NamedTuple):
@@ -41,6 +41,21 @@ def cllr(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> float:
 def pair_loss(scores: Array, is_same: arguments.Mask) -> Array:
     """Bits lost on each pair `[p]`: log2(1 + exp(-s)) if genuine, log2(1 + exp(s)) if impostor, for any finite s."""
     return np.logaddexp(0.0, np.where(is_same, -scores, scores)) / math.log(2.0)
+
+
+def cross_entropy(scores: npt.ArrayLike, is_same: npt.ArrayLike, log_odds: npt.ArrayLike) -> Array:
+    """Empirical cross-entropy in bits of ratios `[p]` in nats, at prior log odds `[t]`: `[t]`.
+
+    P mean_genuine log2(1 + exp(-(s + t))) + (1 - P) mean_impostor log2(1 + exp(s + t)), where P = sigmoid(t) is the
+    prior of a genuine pair. At t = 0 this is Cllr. Ratios of 0 give the entropy of the prior.
+    """
+    values, same = arguments.labelled(scores, is_same)
+    checks.shapes(log_odds=(log_odds, "t"))
+    odds = arguments.numbers("log_odds", log_odds)
+    checks.finite(log_odds=odds)
+    prior = np.exp(-np.logaddexp(0.0, -odds))
+    losses = np.array([[pair_loss(values[kind] + t, same[kind]).mean() for kind in (same, ~same)] for t in odds])
+    return prior * losses[:, 0] + (1.0 - prior) * losses[:, 1]
 
 
 def min_cllr(curve: Roc) -> float:

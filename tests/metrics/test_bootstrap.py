@@ -6,6 +6,7 @@ from scipy import stats
 
 from jaxface.metrics import bootstrap, calibration, resampling, verification
 from tests.metrics.draws import people_pairs, tied_people
+from tests.reference import metrics_reference as ref
 from tests.tolerances import assert_close
 
 FAR = (0.0, 0.1, 0.25, 1.0)
@@ -193,3 +194,49 @@ def test_scores_of_infinity_leave_an_interval_without_an_upper_end(rng):
     cllr = bootstrap.subject_bootstrap(scores, same, a, b, rng=rng, num_resamples=60).cllr
     assert np.isfinite(cllr.low)
     assert cllr.high == cllr.estimate == np.inf
+
+
+def test_differences_equal_those_of_resamples_written_out(rng):
+    scores, same, a, b = tied_people(rng, num_people=6, images=3, decimals=1)
+    other = np.round(scores + rng.normal(size=len(scores)), 1)
+    found = bootstrap.subject_differences(
+        scores, other, same, a, b, rng=np.random.default_rng(5), num_resamples=60, level=0.9, far=FAR
+    )
+    seed = int(np.random.default_rng(5).integers(2**63))
+    drawn = np.concatenate(list(resampling.multiplicities(6, 60, np.random.default_rng(seed))))
+    drawn = drawn[(drawn > 0).sum(axis=1) > 1]
+
+    def statistics(values, counts):
+        listed, labels = ref.expanded_pairs(values.tolist(), same.tolist(), a, b, counts)
+        points = ref.roc_points(listed, labels)
+        return [float(ref.eer(points)), ref.cllr(listed, labels), float(ref.verification_rate(points, 0.25))]
+
+    gaps = np.array([np.subtract(statistics(scores, c), statistics(other, c)) for c in drawn.astype(int)])
+    outside = int(round(0.05 * len(gaps), 9))
+    low, high = np.sort(gaps, axis=0)[[outside, -1 - outside]]
+    everybody = np.subtract(statistics(scores, np.ones(6, int)), statistics(other, np.ones(6, int)))
+    of_far = [end[2] for end in found.verification_rate]
+    for k, ends in enumerate((found.eer, found.cllr, of_far)):
+        assert_close(np.array(ends), np.array([everybody[k], low[k], high[k]]))
+
+
+def test_a_system_differs_from_itself_by_nothing(rng):
+    scores, same, a, b = people_pairs(rng, num_people=8, images=3)
+    scores = np.where(same & (a == 0), -np.inf, scores)
+    found = bootstrap.subject_differences(scores, scores, same, a, b, rng=rng, num_resamples=40)
+    assert (found.eer.estimate, found.auc.estimate, found.cllr.estimate) == (0.0, 0.0, 0.0)
+    assert np.isnan([found.eer.low, found.cllr.high]).all()  # no width, so no interval
+
+
+def test_a_small_difference_on_the_same_pairs_is_seen(rng):
+    scores, same, a, b = people_pairs(rng, num_people=40, images=4)
+    better = scores + 0.2 * same
+    alone = bootstrap.subject_bootstrap(scores, same, a, b, rng=rng, num_resamples=200).auc
+    together = bootstrap.subject_differences(better, scores, same, a, b, rng=rng, num_resamples=200).auc
+    assert together.low > 0
+    assert together.high - together.low < 0.5 * (alone.high - alone.low)
+
+
+def test_differences_need_the_same_pairs(rng):
+    with pytest.raises(ValueError, match="reference must have shape"):
+        bootstrap.subject_differences([1.0, 0.0], [1.0], [True, False], [0, 0], [0, 1], rng=rng)

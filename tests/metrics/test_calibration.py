@@ -62,6 +62,22 @@ def test_pav_equals_scikit_learn(rng, decimals):
     assert np.isneginf(expected).any()
 
 
+def test_cross_entropy_against_the_definition(rng):
+    scores, same = rng.normal(size=30), rng.random(30) < 0.4
+    odds = np.array([-3.0, 0.0, 1.5])
+    prior = 1 / (1 + np.exp(-odds))
+    lost = np.where(same, -1, 1)[None, :] * (scores[None, :] + odds[:, None])
+    bits = np.log2(1 + np.exp(lost))
+    expected = prior * bits[:, same].mean(axis=1) + (1 - prior) * bits[:, ~same].mean(axis=1)
+    found = c.cross_entropy(scores, same, odds)
+    assert_close(found, expected)
+    assert_close(found[1], c.cllr(scores, same))
+    silent = c.cross_entropy([0.0, 0.0], [True, False], odds)
+    assert_close(silent, -prior * np.log2(prior) - (1 - prior) * np.log2(1 - prior))
+    with pytest.raises(ValueError, match="log_odds must be finite"):
+        c.cross_entropy(scores, same, [np.inf])
+
+
 def test_reliability_by_hand():
     # Even odds, so the prediction is the sigmoid of the score.
     llr = np.log(np.array([0.9 / 0.1, 0.8 / 0.2, 0.1 / 0.9, 0.3 / 0.7]))
