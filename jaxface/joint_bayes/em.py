@@ -236,9 +236,9 @@ def checked_problem(
     stats: Stats, init: JointBayes, prior: JointBayes | None, prior_weights: ArrayLike
 ) -> tuple[Stats, JointBayes, JointBayes | None]:
     """The problem in one dtype: shapes that agree, two people at least, w in [0, 1], and a prior where w is not 0."""
-    arguments = {"sum": (stats.sum, "c d"), "count": (stats.count, "c")} | _axes("init", init)
+    arguments = {"sum": (stats.sum, "c d"), "count": (stats.count, "c")} | axes_of("init", init)
     if prior is not None:
-        arguments |= _axes("prior", prior)
+        arguments |= axes_of("prior", prior)
     checks.shapes(**arguments)
     checks.floating(**{name: value for name, (value, _) in arguments.items() if name != "count"})
     if checks.is_concrete(stats.count) and (num_people := int((np.asarray(stats.count) > 0).sum())) < 2:
@@ -255,6 +255,7 @@ def checked_problem(
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), (stats, init, prior))
 
 
-def _axes(name: str, model: JointBayes) -> dict[str, tuple[jax.Array, str]]:
+def axes_of(name: str, model: JointBayes) -> dict[str, tuple[jax.Array, str]]:
+    """The fields of a model with their axes, for `checks.shapes`; messages call it `name`."""
     specs = {"mean": "d", "identity_cov": "d d", "noise_cov": "d d"}
     return {f"{name}_{field}": (getattr(model, field), spec) for field, spec in specs.items()}

@@ -33,7 +33,7 @@ class Moments(NamedTuple):
     num_images: jax.Array  # []
 
 
-EStep = Callable[[JointBayes, GroupedStats], tuple[Moments, jax.Array]]
+EStep = Callable[[JointBayes, GroupedStats], tuple[Moments, jax.Array]]  # `full` or `approximate`
 
 
 def full(model: JointBayes, stats: GroupedStats) -> tuple[Moments, jax.Array]:

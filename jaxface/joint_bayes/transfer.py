@@ -93,12 +93,8 @@ def leave_one_out(
     The report has the leading axes c and p: a fit for each person left out and each weight. People are left out one
     after the other, so that only one path is in memory. Gradients are stopped.
     """
-    of_prior = {
-        "prior_mean": (prior.mean, "d"),
-        "prior_identity_cov": (prior.identity_cov, "d d"),
-        "prior_noise_cov": (prior.noise_cov, "d d"),
-    }
-    checks.samples(x=(x, "n d"), beside={"ids": (ids, "n"), "prior_weights": (prior_weights, "p")} | of_prior)
+    others = {"ids": (ids, "n"), "prior_weights": (prior_weights, "p")} | em.axes_of("prior", prior)
+    checks.samples(x=(x, "n d"), beside=others)
     checks.at_least("num_people", num_people, 2, "one person must remain")
     ids = checks.dense_labels("ids", ids, num_people, padding=True)
     checks.between("prior_weights", prior_weights, 0.0, 1.0)
