@@ -241,7 +241,7 @@ def surface(mentions: list[Use]) -> list[str]:
                 found.append(f"{at(path, 1)}: __all__ has {public}, which is not defined here")
             elif public in DEFINED[name] and public not in used[name]:
                 found.append(f"{at(path, 1)}: {public} is public and nothing in library, studies or docs uses it")
-        if names != sorted(names):
+        if names != sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name)):  # as ruff does
             found.append(f"{at(path, 1)}: __all__ is not sorted")
     return found
 
