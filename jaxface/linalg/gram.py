@@ -1,7 +1,7 @@
 """Kernels as pytrees: `kernel(x [n, d], y [m, d]) -> [n, m]`.
 
 A kernel is a parameter like any other: its bandwidth may be traced, vmapped or differentiated, and changing it does
-not recompile. Any function of two row matrices serves as well, wrapped by `custom`.
+not recompile. Any function of two row matrices serves as well.
 """
 
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from jaxface.core import checks, messages
 from jaxface.core.pytree import params, static
 from jaxface.linalg import distances, scaling
 
-__all__ = ["Gaussian", "Kernel", "as_kernel", "cosine", "custom", "gaussian", "linear", "polynomial"]
+__all__ = ["Gaussian", "Kernel", "as_kernel", "cosine", "gaussian", "linear", "polynomial"]
 
-Kernel = Callable[[jax.Array, jax.Array], jax.Array]
+Kernel = Callable[[jax.Array, jax.Array], jax.Array]  # (x [n, d], y [m, d]) -> [n, m]
 
 
 @params
@@ -89,16 +89,14 @@ def polynomial(*, degree: int, offset: jax.Array | float = 1.0) -> Polynomial:
     return Polynomial(offset=jnp.asarray(offset), degree=degree)
 
 
-def custom(fn: Kernel) -> jax.tree_util.Partial:
-    """Any function of `[n, d]` and `[m, d]` as a kernel; name it at module level so that jit can recognise it."""
-    return jax.tree_util.Partial(fn)
-
-
 def as_kernel(kernel: Any) -> Kernel:
-    """The kernel itself, or a plain function made one by `custom`; what cannot be called is refused."""
+    """The kernel itself, or a plain function of `[n, d]` and `[m, d]` as a pytree; what cannot be called is refused.
+
+    Name such a function at module level, so that jit recognises it.
+    """
     if not callable(kernel):
         raise ValueError(
             "kernel must be one of jaxface.linalg.gram, such as gram.gaussian(bandwidth=2.0), or a function of two row "
             f"matrices; got {messages.describe(kernel)}."
         )
-    return custom(kernel) if jax.tree_util.all_leaves([kernel]) else kernel
+    return jax.tree_util.Partial(kernel) if jax.tree_util.all_leaves([kernel]) else kernel

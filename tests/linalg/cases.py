@@ -140,7 +140,6 @@ EXEMPT = [
     gram.gaussian,
     gram.cosine,
     gram.polynomial,
-    gram.custom,
     gram.as_kernel,
     hadamard.next_power_of_two,  # Python integers
     krylov.frobenius_norm,  # takes a function, a size and a type

@@ -70,7 +70,7 @@ def test_duplicates_and_constant_images_are_finite(rng):
 
 def test_a_kernel_that_is_none_is_said(rng):
     x = images(rng)
-    kernel = gram.custom(lambda a, b: -(a @ b.T))
+    kernel = gram.as_kernel(lambda a, b: -(a @ b.T))
     init = KernelDictionary(kernel=kernel, train=jnp.asarray(x), coefficients=jnp.eye(30)[:, :5], gram=jnp.eye(5))
     assert int(kernel_ksvd.fit(init, sparsity=2, num_iters=1)[1].status) == Status.NOT_PSD
 
