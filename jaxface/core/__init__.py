@@ -1,12 +1,45 @@
-"""The core every room stands on: parameters, keys, checks, reports of fits, loops, blocks, counting, placement.
+"""What every room stands on: parameters, keys, checks, reports of fits, loops, blocks, counting, placement.
 
-labels      any labels as dense integers
-pytree      the `params` dataclass, stacking ensembles
-prng        named key streams and member keys
-checks      boundary errors
+labels      labels of any kind as dense integers
+pytree      the `params` dataclass, stacking of ensembles
+prng        named key streams and keys of members
+checks      errors at public doors
+messages    words for messages: values, near misses, texts from outside
 fitinfo     Status, FitInfo, raise_if_failed
+machine     the rounding unit and the smallest number of a type
 loops       a fixed number of steps, or until the objective settles
-blocks      padded row blocks
-pair_counts counting scores on the device
+blocks      rows in padded blocks, one function for all rows
+search      the least entry of each row
+pair_counts counts of the scores of all pairs, tile by tile (score_tiles)
 mesh        placement on devices
 """
+
+from jaxface.core import (
+    blocks,
+    checks,
+    fitinfo,
+    labels,
+    loops,
+    machine,
+    mesh,
+    messages,
+    pair_counts,
+    prng,
+    pytree,
+    search,
+)
+
+__all__ = [
+    "blocks",
+    "checks",
+    "fitinfo",
+    "labels",
+    "loops",
+    "machine",
+    "mesh",
+    "messages",
+    "pair_counts",
+    "prng",
+    "pytree",
+    "search",
+]

@@ -2,12 +2,13 @@
 
     psd         symmetrise, relative ridge, Cholesky solves, log-determinants
     small_cholesky  inverse factors of many small matrices at once
-    krylov      conjugate gradients and the range of a spectrum
     spectral    eigh and thin SVD with fixed order and signs; simultaneous diagonalisation of a pair
+    krylov      operators known by their products: conjugate gradients, Lanczos, block power
     nullspace   null spaces from thin factors, numerical rank, projectors with a right derivative
     scatter     within, between and total scatter: as thin factors and as matrices
+    discriminant  whitening of one scatter and the directions that order another
     products    large products in the layout in which a CPU computes them fastest
-    gram        kernels as pytrees, Gram matrices, centring
+    gram        kernels as pytrees, Gram matrices
     distances   norms, distances and cosines that are gradient-safe at zero
     hadamard    the Walsh-Hadamard transform
     scaling     powers of two that keep squares inside the range of a type
@@ -15,3 +16,33 @@
 Eigenvectors and singular vectors are never differentiated: their derivative is finite and wrong when the spectrum is
 degenerate. `spectral` stops gradients; a differentiable subspace goes through `nullspace.project_out`.
 """
+
+from jaxface.linalg import (
+    discriminant,
+    distances,
+    gram,
+    hadamard,
+    krylov,
+    nullspace,
+    products,
+    psd,
+    scaling,
+    scatter,
+    small_cholesky,
+    spectral,
+)
+
+__all__ = [
+    "discriminant",
+    "distances",
+    "gram",
+    "hadamard",
+    "krylov",
+    "nullspace",
+    "products",
+    "psd",
+    "scaling",
+    "scatter",
+    "small_cholesky",
+    "spectral",
+]
