@@ -4,7 +4,7 @@
         --config.model=runs/verify/params/verifier.safetensors \
         --config.images.root=FOLDER --config.pairs=PAIRS.csv
 
-Seconds. On the test images that `experiments.verify` leaves in its folder it gives that report's own error rates.
+Takes seconds. On the test images that `experiments.verify` leaves in its folder it gives the error rates of its report.
 """
 
 from ml_collections import ConfigDict
@@ -18,11 +18,11 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config = common.base(x64=True)
     config.task = "verify"  # verify pairs, or identify probes
     config.model = placeholder(str)  # params/verifier.safetensors of a run of experiments.verify
-    config.prior = 0.5  # before looking: of one person; identify: of somebody enrolled
+    config.prior = 0.5  # probability, before looking, of one person; identify: of somebody enrolled
     config.images = _folder()  # verify: one folder a person
-    config.pairs = placeholder(str)  # verify: CSV with the header a,b,same, or a,b where nobody knows
+    config.pairs = placeholder(str)  # verify: CSV with the header a,b,same, or a,b if the truth is unknown
     config.gallery = _folder()  # identify: people to know, one folder each, any number of photos
-    config.probes = _folder()  # identify: photos to name; a folder's name is only used to count what is right
+    config.probes = _folder()  # identify: photos to name; names of folders serve only to count right answers
     return common.variant(config, variant, {"identify": _identify})
 
 

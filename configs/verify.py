@@ -3,7 +3,7 @@
     python -m experiments.verify --config=configs/verify.py --workdir=runs/verify
 
 Default: 16 ORL people are the source; the other 24 are seen by a camera of 12 x 12 pixels with noise of 40 grey
-levels, 2, 5 or 10 of them train, 4 calibrate, 10 test. About 20 seconds on two cores. Expected at 10 target people: EER
+levels: 2, 5 or 10 of them train, 4 calibrate, 10 test. About 20 seconds on two cores. Expected at 10 target people: EER
 14.7 % for transfer, 14.5 pooled, 16.2 source only, 17.9 target only; raw Cllr 0.72, 0.83, 2.25, 0.91 bits.
 
 `:lfw` takes LFW as the source and ORL as the target, with `--config.data.root=LFW` (LBP features, up to 20 people).
