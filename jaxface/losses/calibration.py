@@ -4,6 +4,8 @@ A model is over-confident on people that it was not fitted to: its ratios rank p
 correct this. The people that fit them count as training people in every comparison.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike, DTypeLike
@@ -13,7 +15,7 @@ from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params
 from jaxface.linalg import scaling
 from jaxface.losses.minimization import minimize
-from jaxface.losses.scores import array_of, labelled, pairwise_logistic
+from jaxface.losses.scores import array_of, labelled, pairwise_logistic, weights_of
 
 __all__ = ["Affine", "calibrate", "fit", "neutral", "probability"]
 
@@ -48,33 +50,46 @@ def probability(llr: ArrayLike, *, prior: float) -> jax.Array:
 
 
 def fit(
-    scores: ArrayLike, is_same: ArrayLike, *, prior: float = 0.5, ridge: float = 1e-4, num_iters: int = 50
+    scores: ArrayLike,
+    is_same: ArrayLike,
+    *,
+    prior: float = 0.5,
+    ridge: float = 1e-4,
+    num_iters: int = 50,
+    sample_weights: ArrayLike | None = None,
 ) -> tuple[Affine, FitInfo]:
     """Logistic regression of `is_same` `[p]` on `scores` `[p]` at a stated prior.
 
     The scores are standardised first; `ridge` on the squared slope keeps it finite if the two kinds do not overlap. The
     slope is positive: calibration does not reverse the order of scores. Scores may have any unit.
+
+    sample_weights: how much each pair counts within its kind `[p]`; a pair of weight zero has no influence.
     """
     scores, is_same = labelled(scores, is_same)
     checks.finite(scores=scores)
     checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
     checks.between("ridge", ridge, 0.0, jnp.inf, closed_high=False)
-    power = scaling.exponent(scores)
-    scores = scaling.shifted(scores, -power)
-    center, spread = scores.mean(), scores.std()
+    weights = None if sample_weights is None else weights_of(sample_weights, scores)
+    counted = scores if weights is None else jnp.where(weights > 0, scores, 0)
+    power = scaling.exponent(counted)
+    scores, counted = scaling.shifted(scores, -power), scaling.shifted(counted, -power)
+    center = counted.mean() if weights is None else (weights * counted).sum() / weights.sum()
+    spread = counted.std() if weights is None else jnp.sqrt((weights * (counted - center) ** 2).sum() / weights.sum())
     # If all scores are equal, their spread is rounding; do not divide by it.
-    rounding = 8 * machine.eps(scores.dtype) * jnp.abs(scores).max()
+    rounding = 8 * machine.eps(scores.dtype) * jnp.abs(counted).max()
     spread = jnp.where(spread > rounding, spread, 1)
     start = (jnp.zeros((), scores.dtype), jnp.zeros((), scores.dtype))
-    data = ((scores - center) / spread, is_same, jnp.asarray(prior, scores.dtype), jnp.asarray(ridge, scores.dtype))
+    settings = jnp.asarray(prior, scores.dtype), jnp.asarray(ridge, scores.dtype)
+    data = ((scores - center) / spread, is_same, *settings, weights)
     (log_slope, offset), info = minimize(_loss, start, data, num_iters=num_iters)
     slope = jnp.exp(log_slope) / spread
     affine = Affine(slope=scaling.shifted(slope, -power), offset=offset - slope * center)
     return affine, info._replace(status=fitinfo.or_non_finite(info.status, (scores, affine)))
 
 
-def _loss(free: tuple[jax.Array, jax.Array], data: tuple[jax.Array, ...]) -> jax.Array:
+def _loss(free: tuple[jax.Array, jax.Array], data: tuple[Any, ...]) -> jax.Array:
     log_slope, offset = free
-    scores, is_same, prior, ridge = data
+    scores, is_same, prior, ridge, weights = data
     slope = jnp.exp(log_slope)
-    return pairwise_logistic(slope * scores + offset, is_same, prior=prior) + ridge * slope**2
+    cost = pairwise_logistic(slope * scores + offset, is_same, prior=prior, sample_weights=weights)
+    return cost + ridge * slope**2

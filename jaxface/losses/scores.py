@@ -12,19 +12,26 @@ from jaxface.core import checks
 __all__ = ["cllr", "pairwise_logistic"]
 
 
-def pairwise_logistic(scores: ArrayLike, is_same: ArrayLike, *, prior: jax.Array | float) -> jax.Array:
+def pairwise_logistic(
+    scores: ArrayLike, is_same: ArrayLike, *, prior: jax.Array | float, sample_weights: ArrayLike | None = None
+) -> jax.Array:
     """Cross-entropy in nats at a stated prior of "same person", of scores and labels `[p]`.
 
     `prior mean_same log(1 + e^-(s + t)) + (1 - prior) mean_different log(1 + e^(s + t))`, `t = logit(prior)`. Each kind
-    is averaged separately, so the proportion of genuine pairs in a sample has no influence.
+    is averaged separately, so the proportion of genuine pairs in a sample has no influence. `sample_weights` `[p]` say
+    how much each pair counts within its kind.
     """
     scores, same = labelled(scores, is_same)
     checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
     prior = jnp.asarray(prior, scores.dtype)
     threshold = jnp.log(prior) - jnp.log1p(-prior)
     same = same.astype(scores.dtype)
-    cost_same = _mean(jax.nn.softplus(-(scores + threshold)), same)
-    cost_different = _mean(jax.nn.softplus(scores + threshold), 1 - same)
+    counted, counted_different = same, 1 - same
+    if sample_weights is not None:
+        weights = weights_of(sample_weights, scores)
+        counted, counted_different = weights * same, weights * (1 - same)
+    cost_same = _mean(jax.nn.softplus(-(scores + threshold)), counted)
+    cost_different = _mean(jax.nn.softplus(scores + threshold), counted_different)
     return prior * cost_same + (1 - prior) * cost_different
 
 
@@ -52,11 +59,18 @@ def labelled(scores: ArrayLike, is_same: ArrayLike) -> tuple[jax.Array, jax.Arra
     return jnp.where((labels == 0) | (labels == 1), jnp.asarray(scores), jnp.nan), labels.astype(bool)
 
 
+def weights_of(sample_weights: ArrayLike, scores: jax.Array) -> jax.Array:
+    """Weights `[p]` of scores `[p]`, in their type, after a check that none is negative."""
+    checks.shapes(scores=(scores, "p"), sample_weights=(sample_weights, "p"))
+    checks.between("sample_weights", sample_weights, 0.0, math.inf, closed_high=False)
+    return jnp.asarray(sample_weights, scores.dtype)
+
+
 def array_of(scores: ArrayLike) -> ArrayLike:
     """An array as it is; a list as a NumPy array."""
     return scores if hasattr(scores, "dtype") else np.asarray(scores)
 
 
-def _mean(cost: jax.Array, is_counted: jax.Array) -> jax.Array:
+def _mean(cost: jax.Array, weights: jax.Array) -> jax.Array:
     # The cost of other pairs may be NaN or infinite and must not reach the sum or its gradient.
-    return jnp.where(is_counted > 0, cost, 0).sum() / is_counted.sum()
+    return (weights * jnp.where(weights > 0, cost, 0)).sum() / weights.sum()

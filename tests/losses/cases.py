@@ -25,6 +25,7 @@ def quadratic(params, data):
 
 CASES = [
     Case(scores.pairwise_logistic, lambda r: (values(r), SAME), {"prior": 0.2}, grad=(0,)),
+    Case(scores.weights_of, lambda r: (r.uniform(size=7), values(r)), grad=(0,), partial=(1,)),
     Case(scores.cllr, lambda r: (values(r), SAME), grad=(0,)),
     Case(
         calibration.calibrate,
@@ -41,11 +42,18 @@ CASES = [
         factor=1e4,
     ),
     Case(calibration.fit, lambda r: (values(r), SAME), {"num_iters": 5}, factor=1e4),
+    Case(
+        calibration.fit,
+        lambda r: (values(r), SAME),
+        {"num_iters": 5, "sample_weights": np.array([1.0, 0, 2, 1, 3, 0, 1])},
+        factor=1e4,
+        variant="weights",
+    ),
 ]
 
 EXEMPT = [
     calibration.neutral,  # takes a dtype
     scores.labelled,  # a check
     scores.array_of,  # of a list
-    minimize,  # takes a function; tested in test_minimize.py
+    minimize,  # takes a function; tested in test_minimization.py
 ]

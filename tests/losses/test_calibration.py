@@ -97,3 +97,27 @@ def test_calibration_refuses_what_would_wrap_or_round(dtype):
     ):
         with pytest.raises(ValueError, match="must be a floating point array"):
             call()
+
+
+def test_a_weight_counts_as_so_many_pairs(rng):
+    values, same = pairs(rng, 60)
+    counts = rng.integers(0, 4, size=60)
+    listed = np.repeat(np.arange(60), counts)
+    expected, _ = calibration.fit(values[listed], same[listed], num_iters=200)
+    outliers = np.where(counts == 0, 1e6, values)
+    found, _ = calibration.fit(outliers, same, sample_weights=counts.astype(float), num_iters=200)
+    assert_close(found.slope, expected.slope, factor=1e6)
+    assert_close(found.offset, expected.offset, factor=1e6)
+    with pytest.raises(ValueError, match="sample_weights must lie in"):
+        calibration.fit(values, same, sample_weights=-np.ones(60))
+    with pytest.raises(ValueError, match=r"sample_weights must have shape \[p\]"):
+        calibration.fit(values, same, sample_weights=np.ones(59))
+
+
+def test_weights_of_folds_in_one_program(rng):
+    values, same = pairs(rng, 80)
+    weights = (rng.random((3, 80)) < 0.7).astype(float)
+    together = jax.lax.map(lambda w: calibration.fit(values, same, sample_weights=w)[0], weights)
+    for k, w in enumerate(weights):
+        alone, _ = calibration.fit(values[w > 0], same[w > 0])
+        assert_close(together.slope[k], alone.slope, factor=1e6)
