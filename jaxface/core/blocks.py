@@ -48,8 +48,8 @@ def map_rows(fn: Callable[[jax.Array], Any], x: jax.Array, *, block_size: int) -
 def fold_rows(step: Callable[[S, Any, jax.Array], S], init: S, x: Any, *, block_size: int) -> S:
     """Folds `state = step(state, rows, valid [size])` over blocks of the rows of `x`, an array or tree of them.
 
-    The blocks are of one size, at most `block_size`. Nothing is copied or padded: the last one begins early enough to
-    be full, and the rows that it shares with the one before are not valid there.
+    All blocks have one size, at most `block_size`. Nothing is copied or padded: the last block begins early enough to
+    be full, and `valid` is False for the rows that it shares with the block before.
     """
     n = jax.tree.leaves(x)[0].shape[0]
     if n == 0:

@@ -189,11 +189,11 @@ def every_label(name: str, labels: Any, num: int) -> None:
     """Checks that each of [0, num) occurs among labels that `dense_labels` has seen."""
     if not is_concrete(labels):
         return
-    present = np.zeros(num, bool)
-    present[np.asarray(labels)] = True
-    if not present.all():
+    occurs = np.zeros(num, bool)
+    occurs[np.asarray(labels)] = True
+    if not occurs.all():
         raise ValueError(
-            f"{name} must use every id in [0, {num}); got {present.sum()} of them, {int(present.argmin())} is missing. "
+            f"{name} must use every id in [0, {num}); got {occurs.sum()} of them, {int(occurs.argmin())} is missing. "
             "Make them dense with jaxface.core.labels.dense."
         )
 
@@ -252,7 +252,7 @@ def utf8(name: str, what: str) -> None:
 
 
 def _dtype(name: str, value: Any, remedy: str) -> np.dtype:
-    """The dtype of an array or number as it came; a list has none in JAX, and neither have names."""
+    """The dtype of an array or number as the caller gave it; lists and text have none."""
     try:
         dtype = jax.dtypes.result_type(value)
     except (TypeError, ValueError):  # as of a dictionary
@@ -263,8 +263,8 @@ def _dtype(name: str, value: Any, remedy: str) -> np.dtype:
             f"Convert it first, e.g. {name}.astype({name}.dtype.newbyteorder('='))."
         )
     if dtype is None or value is None:
-        found = messages.describe(value) if hasattr(value, "dtype") else f"a {type(value).__name__}"
-        raise ValueError(f"{name} must be an array of numbers; got {found}. {remedy}")
+        kind = messages.describe(value) if hasattr(value, "dtype") else f"a {type(value).__name__}"
+        raise ValueError(f"{name} must be an array of numbers; got {kind}. {remedy}")
     return getattr(value, "dtype", dtype)
 
 

@@ -119,8 +119,8 @@ _REMEDIES = {
         "float64",
     ),
     Status.UNIDENTIFIED: (
-        "the data do not determine the parameters, as when nobody has two images, or when every member of a committee "
-        "calls the truth impossible",
+        "the data do not determine the parameters, as when no person has two images, or when every candidate gives the "
+        "truth a probability of zero",
         "add people with two or more images or data that depend on every parameter, or give a prior if this fit takes "
         "one",
     ),

@@ -24,7 +24,7 @@ def dense(labels: Any) -> Dense:
 
     Names are sorted, strings in natural order (s2 before s10), so ids do not depend on the order of the rows.
     """
-    values, rows = _present(labels)
+    values, rows = _labelled(labels)
     unique, inverse = np.unique(values, return_inverse=True)
     names = unique.tolist()
     for name in names:
@@ -42,12 +42,12 @@ def natural_key(name: str) -> tuple[tuple[int | str, ...], str]:
     return tuple(int(part) if index % 2 else part for index, part in enumerate(parts)), name
 
 
-def _present(labels: Any) -> tuple[np.ndarray, np.ndarray]:
+def _labelled(labels: Any) -> tuple[np.ndarray, np.ndarray]:
     """The labels that are neither -1 nor None, as an integer or string array, and their rows."""
     is_array, is_unordered = hasattr(labels, "__array__"), isinstance(labels, str | bytes | Mapping | Set)
     if not is_array and (is_unordered or not isinstance(labels, Collection)):
         raise ValueError(f"labels must be a list or an array, one label a row; got {messages.describe(labels)}.")
-    # A list is read as objects: NumPy would turn [1, 'a'] into two strings without a word.
+    # A list is read as objects: NumPy would silently turn [1, 'a'] into two strings.
     values = np.asarray(labels) if hasattr(labels, "__array__") else np.fromiter(labels, object)
     if values.ndim != 1:
         raise ValueError(f"labels must have shape [n]; got shape {values.shape}. Flatten them with .ravel().")
@@ -74,8 +74,8 @@ def _uniform(values: np.ndarray) -> np.ndarray:
         if max(map(abs, values.tolist())) >= 2**63:
             raise ValueError("labels must fit into 64 bits; give larger numbers as strings.")
         return values.astype(np.int64)
-    found = ", ".join(sorted(kind.__name__ for kind in kinds))
-    raise ValueError(f"labels must be all integers or all strings, None or -1 where there is none; got {found}.")
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise ValueError(f"labels must be all integers or all strings, None or -1 where there is none; got {names}.")
 
 
 def _sort_key(name: str | int) -> Any:

@@ -21,8 +21,8 @@ __all__ = [
 
 def safe_sqrt(x: jax.Array) -> jax.Array:
     """`sqrt(max(x, 0))` with derivative 0 at 0, where the true one is infinite; NaN stays NaN."""
-    none = x <= 0
-    return jnp.where(none, 0, jnp.sqrt(jnp.where(none, 1, x)))
+    is_zero = x <= 0
+    return jnp.where(is_zero, 0, jnp.sqrt(jnp.where(is_zero, 1, x)))
 
 
 def safe_inverse_sqrt(x: jax.Array) -> jax.Array:
@@ -45,12 +45,6 @@ def normalize(x: jax.Array) -> jax.Array:
     return x / jnp.where(length == 0, 1, length)
 
 
-def squared_distance(x: jax.Array, y: jax.Array) -> jax.Array:
-    """`|x - y|^2` of two vectors `[d]`."""
-    chex.assert_equal_shape([x, y])
-    return ((scaling.as_floating(x) - scaling.as_floating(y)) ** 2).sum()
-
-
 def distance(x: jax.Array, y: jax.Array) -> jax.Array:
     """`|x - y|` of two vectors `[d]`, in any unit; gradient 0 where they coincide."""
     chex.assert_equal_shape([x, y])
@@ -69,7 +63,7 @@ def squared_distance_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
     """
     chex.assert_equal(x.shape[1], y.shape[1])
     x, y = _about_the_mean(scaling.as_floating(x), scaling.as_floating(y))
-    # Each side has a power of its own: under vmap over rows of x there is one y still, and not one for each row.
+    # Each side has its own power, so that vmap over rows of x does not make a copy of y for each row.
     of_x, of_y = scaling.squarable_exponent(x), scaling.squarable_exponent(y)
     x, y, power = scaling.shifted(x, -of_x), scaling.shifted(y, -of_y), jnp.maximum(of_x, of_y)
     squared = (
@@ -81,7 +75,7 @@ def squared_distance_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def ordinary_squared_distances(x: jax.Array, y: jax.Array) -> jax.Array:
-    """`squared_distance_matrix` of numbers whose squares are in range, without a look at their size."""
+    """`squared_distance_matrix` of numbers whose squares are in range, without scaling."""
     chex.assert_equal(x.shape[1], y.shape[1])
     x, y = _about_the_mean(x, y)
     return _not_negative((x * x).sum(axis=1)[:, None] + (y * y).sum(axis=1)[None, :] - 2 * x @ y.T)
@@ -93,7 +87,7 @@ def cosine_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def _about_the_mean(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Both sides moved by the mean of what is finite in y."""
+    """Both sides moved by the mean of the finite entries of y."""
     shift = jax.lax.stop_gradient(jnp.where(jnp.isfinite(y), y, 0).mean(axis=0))[None, :]
     return x - shift, y - shift
 

@@ -39,7 +39,7 @@ def conjugate_gradient(product: Operator, b: jax.Array, *, tol: float, num_iters
 
     r is the residual that the recurrence keeps. NaN in b is NaN in all of x.
     """
-    # Squares of a b in other units would leave the range of float32; a power of two changes no digit.
+    # Squares of b could leave the range of float32; a power of two changes no digit.
     _, exponent = jnp.frexp(jnp.abs(b).max())
     b = jnp.ldexp(b, -exponent)
     limit = tol**2 * (b @ b)
@@ -83,7 +83,7 @@ def spectral_range(product: Operator, start: jax.Array, *, num_steps: int) -> tu
     _, (diagonal, off) = jax.lax.scan(
         step, (jnp.zeros_like(first), first, jnp.zeros((), first.dtype)), length=num_steps
     )
-    # A start inside an invariant subspace ends the recurrence early: what follows must not look like an eigenvalue 0.
+    # A start inside an invariant subspace ends the recurrence early: the rest must not add eigenvalues of 0.
     is_alive = jnp.cumprod(jnp.concatenate([jnp.ones(1, bool), off[:-1] > 0]))
     diagonal = jnp.where(is_alive, diagonal, diagonal[0])
     values = jnp.linalg.eigvalsh(jnp.diag(diagonal) + jnp.diag(off[:-1], 1) + jnp.diag(off[:-1], -1))
@@ -117,7 +117,7 @@ def _ritz_vector(product: Operator, start: jax.Array) -> tuple[jax.Array, jax.Ar
         beyond = image
         for _ in range(2):  # a second time against rounding
             beyond = beyond - (basis @ beyond) @ basis
-        # In an invariant space only rounding is left, and that is no direction.
+        # In an invariant subspace the rest is rounding, not a direction.
         is_new = distances.norm(beyond) > 16 * machine.eps(start.dtype) * distances.norm(image)
         return basis.at[step + 1].set(jnp.where(is_new, distances.normalize(beyond), 0), mode="drop"), image
 

@@ -23,7 +23,7 @@ class Complement(NamedTuple):
 
     basis: jax.Array  # [d, r]
     rank: jax.Array  # int32 []
-    is_reliable: jax.Array  # bool [], False when the route's own rank check failed
+    is_reliable: jax.Array  # bool [], False when the function's check of the rank failed
 
 
 def default_rtol(factor: jax.Array) -> float:
@@ -88,8 +88,3 @@ def _project_out_jvp(
     out = _project_out(factor, x, rtol)
     moved = d_x - (x @ pinv) @ d_factor
     return out, moved - (moved @ pinv) @ factor - (out @ d_factor.T) @ pinv.T
-
-
-def projector(factor: jax.Array, *, rtol: float | None = None) -> jax.Array:
-    """P `[d, d]` onto the null space of `factor [n, d]`, with the derivative of `project_out`."""
-    return project_out(factor, jnp.eye(factor.shape[1], dtype=factor.dtype), rtol=rtol)

@@ -42,7 +42,7 @@ def cholesky(a: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
     """Lower L `[d, d]` with `L L' = A + ridge (tr A / d) I`; NaN when that is not positive definite."""
     checks.floating(a=a)
     lower = jnp.linalg.cholesky(add_ridge(symmetrize(a), ridge))
-    return jnp.where(jnp.isfinite(a).all(), lower, jnp.nan)  # LAPACK stops at NaN and leaves the rows before it
+    return jnp.where(jnp.isfinite(a).all(), lower, jnp.nan)  # LAPACK stops at a NaN and leaves finite rows before it
 
 
 def is_definite(pivots: jax.Array) -> jax.Array:
@@ -60,9 +60,9 @@ def least_eigenvalue(lower: jax.Array) -> jax.Array:
 
 
 def check_covariance(name: str, cov: jax.Array, *, unit: jax.Array | None = None) -> None:
-    """Refuses covariances `[..., d, d]` on the host that are not symmetric or not positive definite as they are held.
+    """Raises on the host where a covariance `[..., d, d]` is not symmetric, or not positive definite in its own type.
 
-    With the `unit` of another covariance they may be semidefinite, but for the rounding of the larger of the two.
+    With `unit`, another covariance of the same model, a semidefinite one passes, up to the rounding of the larger one.
     """
     a = np.asarray(cov)
     eps = machine.eps(a.dtype)

@@ -17,7 +17,7 @@ SQUARABLE = 48  # sums of squares of numbers from 2^-48 to 2^48 are inside the r
 
 
 def as_floating(x: ArrayLike) -> jax.Array:
-    """Integers as floating point numbers: bytes of an image would wrap around when they are squared or summed.
+    """Integers as floating point numbers: the bytes of an image would wrap around when squared or summed.
 
     float16 and bfloat16 are refused, as everywhere.
     """
@@ -31,21 +31,21 @@ def as_floating(x: ArrayLike) -> jax.Array:
 def exponent(*arrays: jax.Array, reach: int = ORDINARY) -> jax.Array:
     """The binary exponent int32 `[]` of the largest finite magnitude; 0 where that lies within `2^-reach` to `2^reach`.
 
-    0 also for arrays of zeros. What is NaN or infinite does not count: it stays what it is in any unit.
+    Also 0 for arrays of zeros. NaN and infinity do not count: they are the same in any unit.
     """
     dtype = jnp.result_type(*arrays)
-    known = jax.lax.stop_gradient(arrays)
-    sizes = [jnp.max(jnp.abs(a), initial=0, where=jnp.isfinite(a)).astype(dtype) for a in known]
+    arrays = jax.lax.stop_gradient(arrays)
+    sizes = [jnp.max(jnp.abs(a), initial=0, where=jnp.isfinite(a)).astype(dtype) for a in arrays]
     return _beyond(jnp.stack(sizes).max(), reach)
 
 
 def squarable_exponent(*arrays: jax.Array) -> jax.Array:
-    """The exponent that leaves room for squares: 0 where they fit, else that which takes the largest number to 2^48.
+    """The exponent that leaves room for squares: 0 where they fit, else the one that takes the largest number to 2^48.
 
-    So the squares of small numbers beside a large one are kept as long as they can be.
+    Squares of small numbers beside a large one so survive as far as the type allows.
     """
-    found = exponent(*arrays, reach=SQUARABLE)
-    return jnp.where(found == 0, 0, found - SQUARABLE)
+    power = exponent(*arrays, reach=SQUARABLE)
+    return jnp.where(power == 0, 0, power - SQUARABLE)
 
 
 def row_exponents(x: jax.Array, *, reach: int = SQUARABLE) -> jax.Array:
@@ -67,16 +67,16 @@ def shifted(x: jax.Array, power: jax.Array) -> jax.Array:
 def _beyond(size: jax.Array, reach: int) -> jax.Array:
     info = jnp.finfo(size.dtype)
     bits = jax.lax.bitcast_convert_type(size, _integers(size.dtype))
-    found = ((bits >> info.nmant) - (info.maxexp - 2)).astype(jnp.int32)  # as of `frexp`, in a tenth of its operations
-    return jnp.where((size > 0) & (jnp.abs(found) > reach), found, 0)
+    power = ((bits >> info.nmant) - (info.maxexp - 2)).astype(jnp.int32)  # as `frexp`, in a tenth of the operations
+    return jnp.where((size > 0) & (jnp.abs(power) > reach), power, 0)
 
 
 def _power_of_two(power: jax.Array, dtype: jnp.dtype) -> jax.Array:
-    """Written as bits: `ldexp` is exact as well, and takes forty operations to compile wherever it stands."""
+    """`2^power`, assembled from bits: `ldexp` is exact as well, but compiles to forty operations."""
     info = jnp.finfo(dtype)
     return jax.lax.bitcast_convert_type((power + (info.maxexp - 1)) << info.nmant, dtype)
 
 
 def _integers(dtype: jnp.dtype) -> type:
-    """The integers of the type's size."""
+    """The integers that have the size of a floating point type."""
     return jnp.int64 if jnp.finfo(dtype).bits == 64 else jnp.int32

@@ -1,7 +1,7 @@
 """Inverse Cholesky factors of many small matrices at once, in plain array operations.
 
-A batched LAPACK call on small matrices costs more in threads than in arithmetic, and several of them side by side can
-wait for each other in XLA's pool. An elimination of all matrices together, column by column, does neither.
+A batched LAPACK call on small matrices costs more in threads than in arithmetic, and several in parallel can deadlock
+XLA's thread pool. An elimination of all matrices together, column by column, avoids both.
 """
 
 import jax
@@ -31,7 +31,7 @@ def log_det(root: jax.Array) -> jax.Array:
 @jax.custom_jvp
 def _inverse_factor(a: jax.Array) -> jax.Array:
     d = a.shape[0]
-    if d == 0:  # a mixture of Gaussians has no z
+    if d == 0:  # latent variables of no dimension
         return a
     place = jnp.arange(d)
 

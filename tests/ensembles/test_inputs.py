@@ -75,7 +75,7 @@ def test_an_impossible_truth_leaves_the_weights_equal_and_says_so(tol):
     weights, info = fusion.fit_weights(log_p, np.zeros(1, np.int32), num_iters=3, tol=tol)
     assert_close(weights, np.array([0.5, 0.5]))
     assert int(info.status) == Status.UNIDENTIFIED
-    with pytest.raises(FitError, match="every member of a committee calls the truth impossible"):
+    with pytest.raises(FitError, match="every candidate gives the truth a probability of zero"):
         raise_if_failed(info)
 
 

@@ -142,7 +142,7 @@ def test_one_image_a_person_identifies_the_sum_only(rng):
     first = draws.start(stats)
     _, info = fit(stats, first, prior=prior, prior_weight=0.0, num_iters=draws.NUM_ITERS)
     assert int(info.status) == Status.UNIDENTIFIED
-    with pytest.raises(FitError, match="nobody has two images"):
+    with pytest.raises(FitError, match="no person has two images"):
         raise_if_failed(info)
     swapped = JointBayes(mean=model.mean, identity_cov=model.noise_cov, noise_cov=model.identity_cov)
     assert_close(log_likelihood(swapped, stats), log_likelihood(model, stats), factor=10)
