@@ -1,5 +1,6 @@
 """Tables and figures of a retrieval study."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,80 +16,100 @@ from jaxface.reports.html import Picture, Section
 from jaxface.reports.tables import Cell, Table, with_interval
 from jaxface.runtime.workdir import Workdir
 
+Arrays = Mapping[str, Mapping[str, np.ndarray]]  # by the scaling of the features, then by the method
 
-def _title(name: str) -> str:
-    return "features as they are" if name == "pixels" else METHODS[name].title
+_FEATURES = (
+    "Colours are a histogram of L*u*v* in 16 x 16 x 16 boxes, texture the first four DCT coefficients of 16 x 16 "
+    "blocks. The two have very different scales: if they are concatenated unscaled, one of them decides alone."
+)
 
 
-def page(
-    config: ConfigDict, workdir: Workdir, photographs: LabelledImages, arrays: dict[str, dict[str, np.ndarray]]
-) -> None:
+def page(config: ConfigDict, workdir: Workdir, photographs: LabelledImages, arrays: Arrays) -> None:
     """Right photographs of every method, kernel NP-PER against kernel RCA, and the curves."""
-    names = ("pixels", *config.methods)
-    rows: list[tuple[Cell, ...]] = []
-    for name in names:
-        cells = [
-            intervals.split_interval(found[name][:, -1], test_to_train=1.0, within=(0.0, config.k))
-            for found in arrays.values()
-        ]
-        rows.append((_title(name), *(with_interval(cell) for cell in cells)))
-    difference: list[tuple[Cell, ...]] = []
+    blocks: list[Any] = [_FEATURES, *_top_pictures(config, arrays), *_width_pictures(config, arrays)]
     if {"kernel_np_per", "kernel_rca"} <= set(config.methods):
-        for scaling, found in arrays.items():
-            a, b = (found[name][:, -1] for name in ("kernel_np_per", "kernel_rca"))
-            plain, wide = (
-                intervals.paired_interval(a, b, test_to_train=ratio, within=(0.0, config.k)) for ratio in (0.0, 1.0)
-            )
-            won = f"{int((a > b).sum())} of {len(a)}"
-            difference.append((scaling, *(with_interval(each) for each in (plain, wide)), won))
-    pictures = []
-    for scaling, found in arrays.items():
-        lines = [Curve(_title(name), np.arange(1, config.k + 1), found[name].mean(axis=0)) for name in names]
-        figure = figures.curves(
-            lines, x_label="K", y_label="right photographs in the top K", title=scaling.capitalize()
-        )
-        pictures.append(Picture(f"top_{scaling.replace(' ', '_')}.svg", figures.to_svg(figure), "Mean over splits."))
-    pictures += _width_pictures(config, arrays)
-    head = ("method", *arrays)
-    blocks: list[Any] = [
-        "Colours are a histogram of L*u*v* in 16 x 16 x 16 boxes, texture the first four DCT coefficients of 16 x 16 "
-        "blocks. The two have very different scales: concatenated as they are, one of them decides alone.",
-        *pictures,
-    ]
-    if difference:
-        blocks.append(
-            Table(
-                ("features", "these photographs", "other photographs", "splits won"),
-                difference,
-                f"Kernel NP-PER minus kernel RCA, right photographs in the top {config.k}, 95 % intervals",
-            )
-        )
+        blocks.append(_difference(config, arrays))
     publish(
         workdir,
         title="Retrieval after learning from groups",
         lead=f"{len(photographs.names)} classes, {config.per_class} photographs of each in the database in groups of "
         f"{config.group_size}, as many queries; {config.num_splits} random splits, intervals widened for the "
         "photographs that splits share.",
-        headline=Table(head, rows, f"Right photographs among the nearest {config.k}"),
+        headline=_headline(config, arrays),
         sections=[Section("Right photographs in the top K", tuple(blocks))],
         credits=(photographs.credit,),
     )
 
 
-def _width_pictures(config: ConfigDict, arrays: dict[str, dict[str, np.ndarray]]) -> list[Picture]:
-    """Kernel RCA against its width, with what does not depend on it as level lines."""
+def _headline(config: ConfigDict, arrays: Arrays) -> Table:
+    """Right photographs of every method under every scaling."""
+    rows: list[tuple[Cell, ...]] = []
+    for name in ("pixels", *config.methods):
+        cells = [
+            intervals.split_interval(numbers[name][:, -1], test_to_train=1.0, within=(0.0, config.k))
+            for numbers in arrays.values()
+        ]
+        rows.append((_title(name), *(with_interval(cell) for cell in cells)))
+    return Table(("method", *arrays), rows, f"Right photographs among the nearest {config.k}")
+
+
+def _difference(config: ConfigDict, arrays: Arrays) -> Table:
+    """Kernel NP-PER minus kernel RCA on the same splits."""
+    rows: list[tuple[Cell, ...]] = []
+    for scaling, numbers in arrays.items():
+        a, b = (numbers[name][:, -1] for name in ("kernel_np_per", "kernel_rca"))
+        plain, wide = (
+            intervals.paired_interval(a, b, test_to_train=ratio, within=(0.0, config.k)) for ratio in (0.0, 1.0)
+        )
+        won = f"{int((a > b).sum())} of {len(a)}"
+        rows.append((scaling, *(with_interval(each) for each in (plain, wide)), won))
+    return Table(
+        ("features", "these photographs", "other photographs", "splits won"),
+        rows,
+        f"Kernel NP-PER minus kernel RCA, right photographs in the top {config.k}, 95 % intervals",
+    )
+
+
+def _top_pictures(config: ConfigDict, arrays: Arrays) -> list[Picture]:
+    """Right photographs against K."""
     pictures = []
-    for scaling, found in arrays.items():
-        if "by width" not in found:
+    for scaling, numbers in arrays.items():
+        lines = [
+            Curve(_title(name), np.arange(1, config.k + 1), numbers[name].mean(axis=0))
+            for name in ("pixels", *config.methods)
+        ]
+        figure = figures.curves(
+            lines, x_label="K", y_label="right photographs in the top K", title=scaling.capitalize()
+        )
+        pictures.append(Picture(f"top_{_slug(scaling)}.svg", figures.to_svg(figure), "Mean over splits."))
+    return pictures
+
+
+def _width_pictures(config: ConfigDict, arrays: Arrays) -> list[Picture]:
+    """Kernel RCA against its width, with level lines of methods without a width."""
+    pictures = []
+    for scaling, numbers in arrays.items():
+        if "by width" not in numbers:
             continue
         parts = np.array(config.curve_widths)
-        lines = [Curve(METHODS["kernel_rca"].title, parts, found["by width"].mean(axis=0))]
+        lines = [Curve(METHODS["kernel_rca"].title, parts, numbers["by width"].mean(axis=0))]
         for name in ("pixels", *(each for each in config.methods if each.startswith("kernel_np_per"))):
-            lines.append(Curve(_title(name), parts, np.full(len(parts), found[name][:, -1].mean())))
+            lines.append(Curve(_title(name), parts, np.full(len(parts), numbers[name][:, -1].mean())))
         figure = figures.curves(
-            lines, x_label="axes kept, as a part of rank S_g", y_label=f"right photographs in the top {config.k}",
-            title=f"Kernel RCA against its width: {scaling}", log_x=True,
-        )  # fmt: skip
+            lines,
+            x_label="axes kept, as a part of rank S_g",
+            y_label=f"right photographs in the top {config.k}",
+            title=f"Kernel RCA against its width: {scaling}",
+            log_x=True,
+        )
         note = "Mean over splits. The others do not depend on a width."
-        pictures.append(Picture(f"width_{scaling.replace(' ', '_')}.svg", figures.to_svg(figure), note))
+        pictures.append(Picture(f"width_{_slug(scaling)}.svg", figures.to_svg(figure), note))
     return pictures
+
+
+def _title(name: str) -> str:
+    return "features as they are" if name == "pixels" else METHODS[name].title
+
+
+def _slug(scaling: str) -> str:
+    return scaling.replace(" ", "_")

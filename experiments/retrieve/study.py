@@ -2,8 +2,8 @@
 
     python -m experiments.retrieve --config=configs/retrieve.py --config.data.root=PHOTOS --workdir=runs/retrieve
 
-Of each class so many photographs are the database, in which small groups are known to belong together, and as many
-others ask. Reported is how many of the K nearest photographs are of the query's class, in the mean.
+Of each class, `per_class` photographs are the database, in which small groups are known to belong together, and as many
+others are queries. The study reports how many of the K nearest photographs are of the query's class, in the mean.
 """
 
 from functools import partial
@@ -50,14 +50,14 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     }
     report.page(config, workdir, photographs, arrays)
     return {
-        f"correct in the top {config.k}, {name}, {scaling}": float(found[name][:, -1].mean())
-        for scaling, found in arrays.items()
+        f"correct in the top {config.k}, {name}, {scaling}": float(numbers[name][:, -1].mean())
+        for scaling, numbers in arrays.items()
         for name in ("pixels", *config.methods)
     }
 
 
 def features(config: ConfigDict, images: np.ndarray, scaling: str) -> jnp.ndarray:
-    """Colour and texture `[n, 5120]`: concatenated as they are, or each kind with the same total variance."""
+    """Colour and texture `[n, 5120]`, unscaled ("plain") or each kind divided to the same total variance."""
     color, texture = (
         np.asarray(inputs.encode(jnp.asarray(images, inputs.working_dtype()), steps))
         for steps in (config.color_steps, config.texture_steps)
@@ -80,27 +80,27 @@ def hits(config: ConfigDict, photographs: LabelledImages, scaling: str) -> dict[
         num_splits=config.num_splits,
     )
     settings: dict[str, Any] = {}
-    found: dict[str, list[np.ndarray]] = {name: [] for name in ("pixels", *config.methods)}
+    numbers: dict[str, list[np.ndarray]] = {name: [] for name in ("pixels", *config.methods)}
     for number, (database, _, queries) in enumerate(progress(drawn, scaling)):
         task = draws.problem_of(x, photographs.ids, Split(np.sort(database), np.sort(queries)))
         grouping = draws.random_draws(config, task, config.group_size, seed=number)
-        found["pixels"].append(_correct(config, task, x))
+        numbers["pixels"].append(_correct(config, task, x))
         for name in config.methods:
             if number == 0:
-                settings[name] = draws.chosen_setting(config, task, grouping, METHODS[name])
-            found[name].append(
-                _correct(config, task, draws.embedded(task, grouping, METHODS[name], settings[name]).z[0])
+                settings[name] = draws.choose_setting(config, task, grouping, METHODS[name])
+            numbers[name].append(
+                _correct(config, task, draws.embed(task, grouping, METHODS[name], settings[name]).z[0])
             )
         if "kernel_rca" in config.methods:
-            found.setdefault("by width", []).append(_by_width(config, task, grouping, settings["kernel_rca"]))
-    return {name: np.array(values) for name, values in found.items()}
+            numbers.setdefault("by width", []).append(_by_width(config, task, grouping, settings["kernel_rca"]))
+    return {name: np.array(values) for name, values in numbers.items()}
 
 
 def _by_width(config: ConfigDict, task: Problem, grouping: Draws, setting: Setting) -> np.ndarray:
     """Right photographs in the top k `[widths]` after kernel RCA with `curve_widths` of its axes: one fit gives all."""
     widest = grouping.rows.shape[1] - grouping.num_groups
     whole = dict(setting) | {"width": jnp.asarray(float(widest))}
-    z = draws.embedded(task, grouping, METHODS["kernel_rca"], whole).z[0]
+    z = draws.embed(task, grouping, METHODS["kernel_rca"], whole).z[0]
     place = jnp.arange(z.shape[1])[None, :]
     return np.array(
         [

@@ -29,8 +29,8 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
         drawn = draws.random_draws(config, task, size, seed=int(rng.integers(2**31)))
         for name in config.methods:
             method = METHODS[name]
-            setting = draws.chosen_setting(config, task, drawn, method)
-            found = draws.embedded(task, drawn, method, setting)
+            setting = draws.choose_setting(config, task, drawn, method)
+            found = draws.embed(task, drawn, method, setting)
             arrays[f"{name}/{size}"] = draws.errors(task, drawn, found.z, gallery="grouped")
         if size == min(config.group_sizes):
             rows, groups = drawn.rows[0], drawn.groups[0]

@@ -27,16 +27,13 @@ def purity_and_accuracy(
 ) -> np.ndarray:
     """Purity and accuracy `[2, num_draws, num_restarts]` of the grouped images, as many clusters as people.
 
-    Every restart counts: the question is what one run of k-means gives, not the best of many.
+    Every restart counts, for the measure is the result of one run of k-means, not the best of many.
     """
     people = len(np.unique(ids[draws.rows[0]]))
     rows = draws.rows[:num_draws]
-    labels = np.asarray(
-        _labels(
-            prng.member_keys(prng.stream(key, start), len(rows)), z, rows, init=STARTS[start], num_clusters=people,
-            num_restarts=num_restarts, num_iters=num_iters,
-        )
-    )  # fmt: skip
+    keys = prng.member_keys(prng.stream(key, start), len(rows))
+    numbers = {"num_clusters": people, "num_restarts": num_restarts, "num_iters": num_iters}
+    labels = np.asarray(_labels(keys, z, rows, init=STARTS[start], **numbers))
     return np.array(
         [
             [[measure(ids[known], run) for run in runs] for known, runs in zip(rows, labels, strict=True)]

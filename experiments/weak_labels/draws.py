@@ -1,4 +1,4 @@
-"""Random groupings of a set of faces, and what every method makes of all of them in one compiled call."""
+"""Random groupings of a set of faces; every method is fitted to all of them in one compiled call."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -39,8 +39,8 @@ class Draws(NamedTuple):
     num_groups: int
 
 
-class Found(NamedTuple):
-    """What a method made of all draws."""
+class Embedded(NamedTuple):
+    """The images after a method was fitted to all draws."""
 
     z: jax.Array  # [m, n, r], every image after the projection
     refitted: int  # draws with dependent images
@@ -71,41 +71,39 @@ def random_draws(config: ConfigDict, task: Problem, size: int, *, seed: int = 0)
     return Draws(task.split.train[kept], group_ids, int(group_ids.max()) + 1)
 
 
-def embedded(task: Problem, draws: Draws, method: Method, setting: methods.Setting) -> Found:
+def embed(task: Problem, draws: Draws, method: Method, setting: methods.Setting) -> Embedded:
     """Every image after a method was fitted to each draw."""
-    x, draws = _own_view(task, draws, method)
+    x, draws = _view_of(task, draws, method)
     fitted, info = _fit_draws(method, setting, x, draws.rows, draws.groups, num_groups=draws.num_groups)
     z, refitted = _embed_draws(fitted, x), 0
     if method.refit is not None:
         failed = np.flatnonzero(np.asarray(info.status) == Status.RANK_DEFICIENT)
         for draw in failed:
-            again, own = method.refit(setting, x[draws.rows[draw]], draws.groups[draw], num_groups=draws.num_groups)
-            raise_if_failed(own, f"{method.title}, draw {draw}")
+            again, report = method.refit(setting, x[draws.rows[draw]], draws.groups[draw], num_groups=draws.num_groups)
+            raise_if_failed(report, f"{method.title}, draw {draw}")
             z = z.at[draw].set(_embed(again, x))
         refitted = len(failed)
         info = info._replace(status=jnp.where(info.status == Status.RANK_DEFICIENT, Status.OK, info.status))
     raise_if_failed(info, method.title)
-    return Found(z, refitted)
+    return Embedded(z, refitted)
 
 
-def chosen_setting(config: ConfigDict, task: Problem, draws: Draws, method: Method) -> dict[str, jax.Array]:
-    """Of all settings the one under which groups of the first draw, held out in turn, stay together best."""
-    x, draws = _own_view(task, draws, method)
+def choose_setting(config: ConfigDict, task: Problem, draws: Draws, method: Method) -> dict[str, jax.Array]:
+    """The setting under which groups of the first draw, held out in turn, stay together best."""
+    x, draws = _view_of(task, draws, method)
     widest = draws.rows.shape[1] - draws.num_groups
     grid = methods.grid(method, task.scale, widest, config)
     if not grid:
         return {}
     settings = {name: jnp.asarray(values, x.dtype) for name, values in grid.items()}
     rows, group_ids = draws.rows[0], draws.groups[0]
-    error = held_out.errors(
-        method.fit, settings, x[rows], group_ids,
-        num_folds=config.num_folds, rng=np.random.default_rng(config.seed),
-    )  # fmt: skip
+    rng = np.random.default_rng(config.seed)
+    error = held_out.errors(method.fit, settings, x[rows], group_ids, num_folds=config.num_folds, rng=rng)
     best = int(np.argmin(error))
     return {name: values[best] for name, values in settings.items()}
 
 
-def _own_view(task: Problem, draws: Draws, method: Method) -> tuple[jax.Array, Draws]:
+def _view_of(task: Problem, draws: Draws, method: Method) -> tuple[jax.Array, Draws]:
     """The vectors a method works on, and people in place of groups where it knows them."""
     x = task.coordinates if method.is_linear else task.x
     if not method.uses_names:
@@ -127,14 +125,12 @@ def width_errors(task: Problem, draws: Draws) -> dict[str, np.ndarray]:
     widest = draws.rows.shape[1] - draws.num_groups
     widths = np.unique(np.round(np.geomspace(2, widest, 14)).astype(int))
     few = Draws(draws.rows[:10], draws.groups[:10], draws.num_groups)
-    fitted, _ = _fit_draws(
-        METHODS["rca"], {"width": jnp.asarray(float(widest))}, task.coordinates, few.rows, few.groups,
-        num_groups=few.num_groups,
-    )  # fmt: skip
+    setting = {"width": jnp.asarray(float(widest))}
+    fitted, _ = _fit_draws(METHODS["rca"], setting, task.coordinates, few.rows, few.groups, num_groups=few.num_groups)
     z = _embed_draws(fitted, task.coordinates)
-    found = [_errors_at_width(z, task.ids, few.rows, task.split.test, width) for width in widths]
-    probe, own = (np.array(column) for column in zip(*found, strict=True))
-    return {"widths": widths, "probe error": probe, "training error": own}
+    at_widths = [_errors_at_width(z, task.ids, few.rows, task.split.test, width) for width in widths]
+    of_probes, of_training = (np.array(column) for column in zip(*at_widths, strict=True))
+    return {"widths": widths, "probe error": of_probes, "training error": of_training}
 
 
 def ridge_errors(task: Problem, draws: Draws) -> dict[str, np.ndarray]:
@@ -190,14 +186,14 @@ def _errors_at_width(
     z: jax.Array, ids: jax.Array, gallery: jax.Array, probes: jax.Array, width: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """Mean error of probes, and of training images each left out of the gallery, in the leading coordinates."""
-    kept = jnp.where(jnp.arange(z.shape[-1]) < width, z, 0)
+    leading = jnp.where(jnp.arange(z.shape[-1]) < width, z, 0)
 
-    def own(coordinates: jax.Array, known: jax.Array) -> jax.Array:
+    def of_training(coordinates: jax.Array, known: jax.Array) -> jax.Array:
         squared = distances.squared_distance_matrix(coordinates[known], coordinates[known])
         nearest = search.first_min(squared + jnp.diag(jnp.full(len(known), jnp.inf, z.dtype)))
         return (ids[known][nearest] != ids[known]).mean(dtype=z.dtype)
 
-    return _errors(kept, ids, gallery, probes).mean(), jax.vmap(own)(kept, gallery).mean()
+    return _errors(leading, ids, gallery, probes).mean(), jax.vmap(of_training)(leading, gallery).mean()
 
 
 def _disagreement(a: jax.Array, b: jax.Array) -> float:

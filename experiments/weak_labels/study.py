@@ -2,8 +2,8 @@
 
     python -m experiments.weak_labels --config=configs/weak_labels.py --workdir=runs/weak_labels
 
-Each method gets the same random groups, all draws of one size in one vmapped call. The figures and the table of the
-NP-PER paper, with the methods it leaves out beside them.
+Each method gets the same random groups, all draws of one size in one vmapped call. The report has the figures and the
+table of the NP-PER paper, and beside them methods that the paper leaves out.
 """
 
 from functools import partial
@@ -53,14 +53,14 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         for size in config.group_sizes
     }
     return results | {
-        f"videos, error %, {name}, groups of {size}": 100 * float(found[name].mean())
-        for size, found in videos.items()
-        for name in found
+        f"videos, error %, {name}, groups of {size}": 100 * float(errors.mean())
+        for size, by_method in videos.items()
+        for name, errors in by_method.items()
     }
 
 
 def check(config: ConfigDict) -> None:
-    """Refuses fields with values that nothing can be learnt with."""
+    """Refuses values of fields with which no method can be fitted."""
     fields.words(config, "gallery", ("grouped", "all"))
     methods.check(config)
     fields.counts(config, "num_train", "group_sizes", minimum=2)
@@ -78,20 +78,26 @@ def check(config: ConfigDict) -> None:
 def of_size(config: ConfigDict, task: Problem, size: int) -> dict[str, np.ndarray]:
     """Errors, settings, clusters and RCA's curves at one group size."""
     drawn = draws.random_draws(config, task, size)
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     for name in config.methods:
-        setting = draws.chosen_setting(config, task, drawn, METHODS[name])
-        embedded = draws.embedded(task, drawn, METHODS[name], setting)
-        found[f"error/{name}"] = draws.errors(task, drawn, embedded.z, gallery=config.gallery)
-        found[f"refitted/{name}"] = np.asarray(embedded.refitted)
+        setting = draws.choose_setting(config, task, drawn, METHODS[name])
+        embedded = draws.embed(task, drawn, METHODS[name], setting)
+        arrays[f"error/{name}"] = draws.errors(task, drawn, embedded.z, gallery=config.gallery)
+        arrays[f"refitted/{name}"] = np.asarray(embedded.refitted)
         for key, value in setting.items():
-            found[f"{key}/{name}"] = np.asarray(float(value) / (task.scale if key == "bandwidth" else 1.0))
+            arrays[f"{key}/{name}"] = np.asarray(float(value) / (task.scale if key == "bandwidth" else 1.0))
         if name in config.clustering.methods:
+            key_of_size = prng.stream(jax.random.key(config.seed), f"clusters of {size}")
             for start in config.clustering.starts:
-                found[f"clusters/{name}/{start}"] = clustering.purity_and_accuracy(
-                    prng.stream(jax.random.key(config.seed), f"clusters of {size}"), embedded.z, np.asarray(task.ids),
-                    drawn, start=start, num_draws=config.clustering.num_draws,
-                    num_restarts=config.clustering.num_restarts, num_iters=config.clustering.num_iters,
-                )  # fmt: skip
+                arrays[f"clusters/{name}/{start}"] = clustering.purity_and_accuracy(
+                    key_of_size,
+                    embedded.z,
+                    np.asarray(task.ids),
+                    drawn,
+                    start=start,
+                    num_draws=config.clustering.num_draws,
+                    num_restarts=config.clustering.num_restarts,
+                    num_iters=config.clustering.num_iters,
+                )
     ridge = draws.ridge_errors(task, drawn)
-    return found | draws.width_errors(task, drawn) | ridge
+    return arrays | draws.width_errors(task, drawn) | ridge

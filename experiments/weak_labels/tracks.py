@@ -29,46 +29,46 @@ def errors(config: ConfigDict, size: int) -> dict[str, np.ndarray]:
 
     Settings are chosen on groups held out of the first videos.
     """
-    found: dict[str, list[float]] = {name: [] for name in config.videos.methods}
+    by_method: dict[str, list[float]] = {name: [] for name in config.videos.methods}
     settings: dict[str, Any] = {}
     for number in progress(range(config.videos.num_draws), f"videos, groups of {size}"):
         task, grouping = video(config, size, number)
-        for name in found:
+        for name in by_method:
             if number == 0:
-                settings[name] = draws.chosen_setting(config.videos, task, grouping, METHODS[name])
-            z = draws.embedded(task, grouping, METHODS[name], settings[name]).z
-            found[name].append(float(draws.errors(task, grouping, z, gallery="grouped")[0]))
-    return {name: np.array(values) for name, values in found.items()}
+                settings[name] = draws.choose_setting(config.videos, task, grouping, METHODS[name])
+            z = draws.embed(task, grouping, METHODS[name], settings[name]).z
+            by_method[name].append(float(draws.errors(task, grouping, z, gallery="grouped")[0]))
+    return {name: np.array(values) for name, values in by_method.items()}
 
 
 def video(config: ConfigDict, size: int, number: int) -> tuple[Problem, Draws]:
     """One set of simulated videos: warped faces, and groups of frames by movement."""
     study = config.videos
     rng = np.random.default_rng((config.seed, number))
-    made = synthetic.face_tracks(
+    filmed = synthetic.face_tracks(
         rng, num_people=study.num_people, tracks_per_person=2, runs_per_track=3, frames_per_run=study.frames_per_run
     )
-    x = inputs.encode(warped(made, study.size), config.image_steps)
-    is_training = (made.tracks % 2 == 0) & (made.frames < TRAINING_RUNS * study.frames_per_run)
-    cut = groups.track_groups(
-        made.landmarks[is_training], made.tracks[is_training], threshold=study.movement, max_size=size, min_size=2
-    )
-    task = draws.problem_of(x, made.data.ids, Split(np.flatnonzero(is_training), np.flatnonzero(made.tracks % 2 == 1)))
-    kept = cut >= 0
-    grouping = Draws(task.split.train[kept][None, :], cut[kept][None, :], int(cut.max()) + 1)
+    x = inputs.encode(warped(filmed, study.size), config.image_steps)
+    is_first = filmed.tracks % 2 == 0
+    is_training = is_first & (filmed.frames < TRAINING_RUNS * study.frames_per_run)
+    landmarks, tracks = filmed.landmarks[is_training], filmed.tracks[is_training]
+    group_ids = groups.track_groups(landmarks, tracks, threshold=study.movement, max_size=size, min_size=2)
+    split = Split(np.flatnonzero(is_training), np.flatnonzero(~is_first))
+    task = draws.problem_of(x, filmed.data.ids, split)
+    kept = group_ids >= 0
+    grouping = Draws(split.train[kept][None, :], group_ids[kept][None, :], int(group_ids.max()) + 1)
     return task, grouping
 
 
-def warped(made: FaceTracks, size: int) -> jax.Array:
+def warped(filmed: FaceTracks, size: int) -> jax.Array:
     """Every face warped so that its landmarks lie where the mean face has them, `[n, size, size]`."""
-    height, width = made.data.images.shape[1:3]
+    height, width = filmed.data.images.shape[1:3]
     scale = np.array([(size - 1) / (width - 1), (size - 1) / (height - 1)])
-    reference = made.landmarks.mean(axis=0) * scale
-    dtype = inputs.working_dtype()
-    return _warped(
-        jnp.asarray(made.data.images, dtype), jnp.asarray(made.landmarks, dtype), jnp.asarray(reference, dtype),
-        size=size,
-    )  # fmt: skip
+    reference = filmed.landmarks.mean(axis=0) * scale
+    images, landmarks, reference = (
+        jnp.asarray(each, inputs.working_dtype()) for each in (filmed.data.images, filmed.landmarks, reference)
+    )
+    return _warped(images, landmarks, reference, size=size)
 
 
 @partial(jax.jit, static_argnames="size")

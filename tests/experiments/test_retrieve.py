@@ -85,11 +85,11 @@ def test_a_smaller_width_is_the_leading_axes_of_one_fit(monkeypatch):
     task = draws.Problem(z, z, ids, Split(np.array([0, 1]), np.array([2, 3])), 1.0)
     widths = []
 
-    def embedded(task, grouping, method, setting):
+    def embed(task, grouping, method, setting):
         widths.append(float(setting["width"]))
-        return draws.Found(z[None], 0)
+        return draws.Embedded(z[None], 0)
 
-    monkeypatch.setattr(retrieve.draws, "embedded", embedded)
+    monkeypatch.setattr(retrieve.draws, "embed", embed)
     config = config_of(None, k=1, curve_widths=(0.5, 1.0))
     grouping = draws.Draws(np.zeros((1, 4), int), np.zeros((1, 4), int), 2)
     assert retrieve._by_width(config, task, grouping, {"width": 1.0}).tolist() == [0.0, 1.0]

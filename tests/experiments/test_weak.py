@@ -70,7 +70,7 @@ def test_fisherfaces_see_people_and_the_others_groups(rng):
     other = Draws(found.rows, found.groups[:, ::-1], found.num_groups)
     setting = {"ridge": jnp.asarray(0.1)}
     for name, same in (("fisherfaces", True), ("ridge_rca", False)):
-        first, second = (draws.embedded(task, each, METHODS[name], setting).z for each in (found, other))
+        first, second = (draws.embed(task, each, METHODS[name], setting).z for each in (found, other))
         assert np.allclose(first, second) == same
 
 
@@ -79,7 +79,7 @@ def test_duplicates_are_refitted_on_the_host(rng):
     twin = task.x.at[6].set(task.x[0])
     task = draws.problem_of(twin, np.asarray(task.ids), task.split)
     found = draws.random_draws(study(num_draws=2), task, 2)
-    result = draws.embedded(task, found, METHODS["np_per"], {})
+    result = draws.embed(task, found, METHODS["np_per"], {})
     assert result.refitted == 2
     assert np.isfinite(result.z).all()
 
@@ -89,7 +89,7 @@ def test_rca_by_width_equals_a_loop(rng):
     grouped = draws.random_draws(study(num_draws=2), task, 2)
     found = draws.width_errors(task, grouped)
     place = int(np.flatnonzero(found["widths"] == 3)[0])
-    z = np.asarray(draws.embedded(task, grouped, METHODS["rca"], {"width": jnp.asarray(3.0)}).z)
+    z = np.asarray(draws.embed(task, grouped, METHODS["rca"], {"width": jnp.asarray(3.0)}).z)
     ids, probe, own = np.asarray(task.ids), [], []
     for coordinates, known in zip(z, grouped.rows, strict=True):
         to_known = squared(coordinates, coordinates[known])
