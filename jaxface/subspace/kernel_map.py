@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxface.core import checks, fitinfo
+from jaxface.core import checks, fitinfo, machine
 from jaxface.core.fitinfo import Status
 from jaxface.core.pytree import params
 from jaxface.linalg.gram import Kernel
@@ -67,10 +67,10 @@ def status_of(kernel: Kernel, x: jax.Array, k: jax.Array, status: Any) -> jax.Ar
     Images may also lie so far apart that rounding of their squared distances exceeds the bandwidth: the diagonal then
     differs from the kernel of each image with itself.
     """
-    largest, limits = jnp.abs(k).max(), jnp.finfo(k.dtype)
-    least = float(limits.tiny) / float(limits.eps)
+    largest, eps = jnp.abs(k).max(), machine.eps(k.dtype)
+    least = machine.tiny(k.dtype) / eps
     has_digits = (largest == 0) | ((largest > least) & (largest < 1 / least))
     exact = jax.vmap(lambda row: kernel(row[None, :], row[None, :])[0, 0])(x)
-    is_off = jnp.abs(jnp.diagonal(k) - exact).max() > float(limits.eps) ** 0.5 * largest
+    is_off = jnp.abs(jnp.diagonal(k) - exact).max() > eps**0.5 * largest
     is_lost = is_off | ~has_digits
     return fitinfo.diagnose((is_lost, Status.NON_FINITE), otherwise=fitinfo.or_non_finite(status, (kernel, k)))
