@@ -31,9 +31,8 @@ def zigzag(size: int) -> np.ndarray:
 def encode(image: jax.Array, *, grid: Sequence[int] = (16, 16), block: int = 8, num_coefficients: int = 4) -> jax.Array:
     """First zig-zag DCT-II coefficients of each block, `[rows, columns, num_coefficients]` flattened.
 
-    The image is resized by area to `block` pixels for each cell of the grid, so images of any size give the
-    same vector of cells of equal area: 16 x 16 x 4 = 1,024 by default. Resizing and transform are one matrix
-    per axis.
+    The image is resized by area to `block` pixels for each cell of the grid, so images of any size give a vector of the
+    same length, 16 x 16 x 4 = 1,024 by default. Resizing and transform are one matrix for each axis.
     """
     pixels.require_gray(image)
     if len(grid) != 2:

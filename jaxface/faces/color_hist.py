@@ -1,9 +1,8 @@
 """Colour histograms in CIE 1976 L*u*v*, where equal distances look about equally different.
 
-Pixels are sRGB (gamma-encoded, white D65). The fixed ranges below hold the whole sRGB gamut, so that
-histograms of different images can be compared: L* in [0, 100], u* in [-84, 176], v* in [-135, 108]. No bin
-edge of the usual 16 lies at u* = v* = 0, where rounding would scatter grey pixels. Values beyond the ranges
-fall into the outermost bins.
+Pixels are sRGB (gamma-encoded, white D65). The ranges are fixed and hold the whole sRGB gamut, so that histograms of
+different images can be compared: L* in [0, 100], u* in [-84, 176], v* in [-135, 108]. With the usual 16 bins no edge
+lies at u* = v* = 0, where rounding would scatter grey pixels. Values beyond the ranges fall into the outermost bins.
 """
 
 import itertools
@@ -70,7 +69,7 @@ def soft_histogram(image: jax.Array, *, num_bins: int = 16) -> jax.Array:
     position = jnp.clip(_bin_position(image, num_bins) - 0.5, 0, num_bins - 1)
     low = jnp.clip(jnp.floor(position).astype(jnp.int32), 0, num_bins - 2)
     part = position - low
-    # Groups of about a thousand pixels are summed apart: one long float32 sum would lose the small shares.
+    # Groups of about a thousand pixels are summed separately: one long float32 sum would lose the small shares.
     group = (np.arange(len(low)) // 1024).astype(np.int32)
     total = jnp.zeros(((int(group[-1]) + 1) * num_bins**3,), position.dtype)
     for corner in itertools.product((0, 1), repeat=3):

@@ -20,7 +20,7 @@ LUMA = (0.299, 0.587, 0.114)
 
 
 def crop(image: jax.Array, *, top: int, left: int, height: int, width: int) -> jax.Array:
-    """The window `[height, width]` whose first pixel is (top, left); one that leaves the image is refused."""
+    """The window `[height, width]` whose first pixel is (top, left); it must lie inside the image."""
     pixels.require(image)
     checks.at_least("top", top, 0)
     checks.at_least("left", left, 0)
@@ -38,8 +38,8 @@ def crop(image: jax.Array, *, top: int, left: int, height: int, width: int) -> j
 def resize(image: jax.Array, *, height: int, width: int, method: str) -> jax.Array:
     """The image at `[height, width]`, antialiased: Y = L X R' with the weights of `method` along each axis.
 
-    `area` is the exact mean over each new pixel at any ratio, `linear` a triangle, `lanczos` three lobes (it
-    may overshoot [0, 1]). Pixel centres lie at half integers, so the outer edges of the two images coincide.
+    `area` is the exact mean over each new pixel at any ratio, `linear` a triangle, `lanczos` has three lobes and may
+    overshoot [0, 1]. Pixel centres lie at half integers, so the outer edges of the two images coincide.
     """
     pixels.require(image)
     checks.at_least("height", height, 1)

@@ -23,9 +23,8 @@ __all__ = ["cell_histograms", "encode"]
 def cell_histograms(image: jax.Array, *, cell: int, num_bins: int, signed: bool = False) -> jax.Array:
     """Mean gradient magnitude by orientation in each cell, `[rows, columns, num_bins]`.
 
-    There are h // cell rows and w // cell columns of equal cells; when `cell` does not divide the size they
-    are a little larger than `cell` pixels and cover the image all the same. Unsigned bins span half a turn,
-    signed a whole.
+    There are h // cell rows and w // cell columns of equal cells that cover the image: if `cell` does not divide the
+    size, they are a little larger than `cell` pixels. Unsigned bins span half a turn, signed bins a whole one.
     """
     pixels.require_gray(image)
     checks.at_least("num_bins", num_bins, 2)
@@ -49,9 +48,9 @@ def encode(
 ) -> jax.Array:
     """Normalised blocks, `[rows - block + 1, columns - block + 1, block, block, num_bins]` flattened.
 
-    Blocks of block x block cells overlap by all but one cell. `floor` is added to the squared norms relative
-    to their mean over the image: flat areas stay weak, a constant image gives 0, and contrast a x + b leaves
-    the code as it is.
+    Blocks of block x block cells overlap by all but one cell. `floor`, relative to the mean squared norm over the
+    image, is added to each squared norm: flat areas stay weak, and a constant image gives 0. The code of a x + b is
+    that of x.
     """
     checks.at_least("block", block, 1)
     checks.between("clip", clip, 0.0, 1.0, closed_low=False)
@@ -76,7 +75,7 @@ def _votes(image: jax.Array, num_bins: int, signed: bool) -> jax.Array:
     d_row, d_column = _difference(image, 0), _difference(image, 1)
     squared = d_row**2 + d_column**2
     flat = squared == 0
-    # Where there is no gradient, root and arctangent get a harmless argument: derivatives stay finite.
+    # Without a gradient, root and arctangent get the argument 1, so that derivatives stay finite.
     magnitude = jnp.where(flat, 0, jnp.sqrt(jnp.where(flat, 1, squared)))
     angle = jnp.arctan2(d_row, jnp.where(flat, 1, d_column))
     turn = 2 * math.pi if signed else math.pi

@@ -4,12 +4,12 @@ A code is `sum_p 2^p [g_p >= g_c]` over P neighbours at angle 2 pi p / P and dis
 from the right), interpolated bilinearly. Uniform codes have at most two changes around the circle; each has a
 bin of its own and all others share one: P (P - 1) + 3 bins, 59 for P = 8.
 
-Ties count as brighter. Equality is meant up to 8 eps of the image's largest value, so that interpolation
-cannot turn the rounding of a flat or regular area into a pattern: it gets the all-ones code, the same in
-float32 and float64.
+Ties count as brighter. Values are equal if they differ by less than 8 eps of the largest value of the image, so that
+the rounding of interpolation in a flat or regular area is no pattern: such an area gets the all-ones code, in float32
+and in float64.
 
-Borders: only pixels whose whole circle lies inside the image have a code. Histograms count just those; a cell
-at the border is normalised by its own smaller count.
+Borders: only pixels whose whole circle lies inside the image have a code, and histograms count only these pixels. A
+cell at the border is normalised by its own smaller count.
 """
 
 import math
@@ -28,7 +28,7 @@ __all__ = ["codes", "encode"]
 def codes(image: jax.Array, *, radius: float, num_points: int = 8) -> jax.Array:
     """LBP codes, int32 `[h - 2b, w - 2b]` with b = ceil(radius), in [0, 2^num_points).
 
-    An image with NaN is refused; inside a transformation, where values cannot be looked at, all of its codes are -1.
+    An image with NaN is refused; inside a transformation, where values are unknown, all of its codes are -1.
     """
     pixels.require_gray(image)
     checks.finite(image=image)
@@ -36,7 +36,7 @@ def codes(image: jax.Array, *, radius: float, num_points: int = 8) -> jax.Array:
 
 
 def codes_or_none(image: jax.Array, *, radius: float, num_points: int = 8) -> jax.Array:
-    """`codes`, and -1 for all of an image with NaN wherever it comes from."""
+    """`codes` without a check of the values: all codes of an image with NaN are -1."""
     pixels.require_gray(image)
     _check_circle(radius, num_points)
     image = jnp.asarray(image)
@@ -114,8 +114,8 @@ def _circle(radius: float, num_points: int) -> list[list[tuple[int, int, float]]
     """For each neighbour its bilinear taps (row, column, weight); weights of 0 are left out."""
     angle = 2 * np.pi * np.arange(num_points) / num_points
     offsets = radius * np.stack([-np.sin(angle), np.cos(angle)], axis=1)
-    # Points on the axes are pixels and need no interpolation. The others keep all their digits: their weights form
-    # exact ties on 8-bit images, such as 187 among 185, 188, 186, 191 at radius 2, which rounded ones would break.
+    # Points on the axes are pixels and need no interpolation. The weights of the others are not rounded: with exact
+    # weights 8-bit images have exact ties, such as 187 among 185, 188, 186, 191 at radius 2.
     whole = np.round(offsets)
     offsets = np.where(np.abs(offsets - whole) < 1e-9, whole, offsets)
     neighbours = []
@@ -133,7 +133,7 @@ def _circle(radius: float, num_points: int) -> list[list[tuple[int, int, float]]
 
 
 def _cell_of_pixel(shape: tuple[int, ...], border: int, cells: Sequence[int]) -> np.ndarray:
-    """Index of the cell of every pixel that has a code, int32 `[h - 2b, w - 2b]`; every cell must own one."""
+    """Index of the cell of every pixel that has a code, int32 `[h - 2b, w - 2b]`; no cell may be empty."""
     if len(cells) != 2:
         raise ValueError(f"cells must be (rows, columns); got {cells!r}.")
     indices = []

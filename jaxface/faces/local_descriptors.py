@@ -1,8 +1,8 @@
 """Two descriptors of every patch of a dense grid: oriented gradients (x) and local binary patterns (y).
 
-A patch is block x block cells of `cell` pixels, and the grid moves by `stride` pixels, so patches overlap freely. One
-scale is a cell size with the radius of its patterns; patches of all scales have vectors of the same length. Pixels
-vote once a scale, and the histograms of all cells are two products with 0/1 matrices, one for each axis.
+A patch is block x block cells of `cell` pixels, and patches are `stride` pixels apart, so they may overlap. A scale is
+a cell size with the radius of its patterns; patches of all scales have vectors of the same length. Pixels vote once for
+each scale, and the histograms of all cells are two products with 0/1 matrices, one for each axis.
 
 Histograms enter by the square root of their shares: the vector of a patch has unit length, and the dot product of two
 is their Bhattacharyya coefficient.
@@ -44,9 +44,10 @@ def encode(
 ) -> LocalDescriptors:
     """Descriptors of all patches of a grey image `[h, w]` at the scales `zip(cells, radii)`.
 
-    `floor` is added to the total gradient of a patch relative to its mean over the scale: nearly flat patches get short
-    x, flat ones 0, and contrast a image + b leaves x and y as they are. Patterns exist where their whole circle lies
-    inside the image; a cell at the border is normalised by its own smaller count. Those of an image with NaN are NaN.
+    `floor`, relative to the mean total gradient of the patches of a scale, is added to that of each patch: x of nearly
+    flat patches is short, x of flat ones 0, and a image + b has the x and y of the image. Patterns exist where their
+    whole circle lies inside the image; a cell at the border is normalised by its own smaller count. NaN in the image is
+    NaN in all of its descriptors.
     """
     pixels.require_gray(image)
     _check_scales(np.shape(image), cells, radii, block, stride)
@@ -111,7 +112,7 @@ def _centers(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
 def _check_scales(
     shape: tuple[int, ...], cells: Sequence[int], radii: Sequence[float], block: int, stride: int
 ) -> None:
-    """As many radii as cells, cells that own a pattern each, and patches inside the image."""
+    """Checks that there are as many radii as cells, that no cell is empty, and that patches fit into the image."""
     checks.at_least("block", block, 1)
     checks.at_least("stride", stride, 1)
     if len(cells) == 0 or len(cells) != len(radii):

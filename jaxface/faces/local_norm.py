@@ -1,6 +1,6 @@
 """Zero mean and unit variance around every pixel: removes slow changes of light and of contrast.
 
-Near the border the window is the part of it that lies inside the image, so no pixel is invented.
+Near the border only the part of the window inside the image counts, so no pixel is invented.
 """
 
 import jax
@@ -17,10 +17,9 @@ __all__ = ["normalize"]
 def normalize(image: jax.Array, *, window: int = 5, floor: float = 1e-3) -> jax.Array:
     """(x - m) / sqrt(max(v, floor * mean(v))), with mean m and variance v of the window around each pixel.
 
-    The output does not change when the image becomes a x + b with a > 0. The floor is relative to the mean
-    variance of the image's own windows (of each channel); the default, 3 % of the typical local contrast, is
-    about the noise of 8-bit pixels. Areas of one value give exactly 0, and a constant image has a finite
-    gradient. The scale of an image depends on all of its pixels, so NaN in one is NaN in all of its channel.
+    The output of a x + b with a > 0 is that of x. The floor is relative to the mean variance of all windows of a
+    channel; the default, 3 % of the typical local contrast, is about the noise of 8-bit pixels. Areas of one value give exactly 0, and a constant image has a finite gradient. The scale depends on all pixels, so NaN in one
+    pixel is NaN in its whole channel.
     """
     pixels.require(image)
     checks.at_least("window", window, 1)
@@ -36,9 +35,8 @@ def normalize(image: jax.Array, *, window: int = 5, floor: float = 1e-3) -> jax.
 def _moments_about_center(image: jax.Array, reach: int) -> tuple[jax.Array, jax.Array]:
     """Mean of (neighbour - centre) and variance in the window, both `[h, w, ...]`.
 
-    Differences to the central pixel, rather than pixels, are averaged: they vanish exactly where the image is
-    constant, and there is no cancellation between the mean of squares and the square of the mean of bright
-    areas.
+    Averages differences to the central pixel instead of pixels. The differences vanish exactly where the image is
+    constant, and in bright areas the mean of squares and the square of the mean do not cancel.
     """
     zero = jnp.zeros_like(image)
     mean, square = _average_along(image, zero, zero, reach, axis=0)

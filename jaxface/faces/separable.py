@@ -1,7 +1,7 @@
-"""Linear maps that treat rows and columns apart, Y = L X R', and the matrices that resample one axis.
+"""Linear maps of rows and columns, Y = L X R', and the matrices that resample one axis.
 
-The matrices are NumPy float64, made once while a function is traced: resizing, pooling into cells and block
-transforms are then two small matrix products, exact for every ratio of sizes.
+The matrices are NumPy float64, made once while a function is traced. Resizing, pooling into cells and block transforms
+are then two small matrix products, exact for every ratio of sizes.
 """
 
 from collections.abc import Callable
@@ -25,8 +25,7 @@ def apply(left: jax.typing.ArrayLike, image: jax.Array, right: jax.typing.ArrayL
 def area_weights(size: int, new_size: int) -> np.ndarray:
     """Mean over the new pixel's own interval, `[new_size, size]`: w_ij = |[i s, (i + 1) s] ∩ [j, j + 1]| / s.
 
-    With s = size / new_size; fractional pixels count by their part, so the mean of the signal is kept
-    exactly.
+    With s = size / new_size. Fractional pixels count by their part, so the mean of the signal is kept exactly.
     """
     _check_sizes(size, new_size)
     scale = size / new_size
@@ -44,7 +43,7 @@ def linear_weights(size: int, new_size: int) -> np.ndarray:
 def lanczos_weights(size: int, new_size: int) -> np.ndarray:
     """Lanczos with three lobes, k(t) = sinc(t) sinc(t / 3) for |t| < 3, widened when the axis shrinks.
 
-    It is the sharpest of the three and may overshoot [0, 1] a little beside strong edges.
+    The sharpest of the three; beside strong edges it may overshoot [0, 1] a little.
     """
     return _kernel_weights(size, new_size, lambda t: np.where(np.abs(t) < 3.0, np.sinc(t) * np.sinc(t / 3.0), 0.0))
 
