@@ -17,6 +17,17 @@ def get_config(variant: str | None = None) -> ConfigDict:
     """The whole study; see the fields."""
     config = common.base(x64=True)
     config.data = common.orl_faces(height=56, width=46)
+    config.update(members())
+    config.size_parts = ((0.0, 0.2), (0.0, 0.5), (0.1, 0.3), (0.2, 0.4), (0.3, 0.5))  # (M0, M1) of the analysis
+    config.num_candidates = 200  # random subspaces that members may choose from
+    config.candidate_part = 0.4  # axes of a candidate
+    config.choices = (1, 2, 5, 10, 25, 50, 100, 200)
+    return common.variant(config, variant, {"smoke": _smoke, "yaleb": _yaleb, "lfw": _lfw})
+
+
+def members() -> ConfigDict:
+    """Splits, single LDAs and committees; the tour has these fields too."""
+    config = ConfigDict()
     config.image_steps = ()  # none: the grey values themselves
     config.num_train = (2, 3, 5)  # images a person
     config.num_held_out = 2  # images a person that choose settings
@@ -36,12 +47,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.images_part = 0.7  # images a person in a bag
     config.bag_ridge = 0.1
     config.block_size = 25  # members in flight
-
-    config.size_parts = ((0.0, 0.2), (0.0, 0.5), (0.1, 0.3), (0.2, 0.4), (0.3, 0.5))  # (M0, M1) of the analysis
-    config.num_candidates = 200  # random subspaces that members may choose from
-    config.candidate_part = 0.4  # axes of a candidate
-    config.choices = (1, 2, 5, 10, 25, 50, 100, 200)
-    return common.variant(config, variant, {"smoke": _smoke, "yaleb": _yaleb, "lfw": _lfw})
+    return config
 
 
 def _smoke(config: ConfigDict) -> None:

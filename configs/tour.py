@@ -9,107 +9,110 @@ person; EER 15.7 % for Joint Bayes with transfer under another camera.
 
 from ml_collections import ConfigDict
 
-from configs import common, hallucinate, super_vector
+from configs import committee, common, hallucinate, super_vector, weak_labels
 
 
 def get_config(variant: str | None = None) -> ConfigDict:
-    """The whole study; see the fields."""
+    """A section for each part of the page; several are those of the studies, at other sizes."""
     config = common.base(x64=True)
     config.data = common.orl_faces(height=56, width=46)
-
-    config.pixels = ConfigDict()
-    config.pixels.num_splits = 20
-    config.pixels.num_train = 5  # images a person in the gallery; the rest are probes
-    config.pixels.pipelines = {  # image steps by name, see jaxface.faces.STEPS
-        "raw pixels": (("resize", {"height": 56, "width": 46, "method": "area"}),),
-        "local normalisation 5 x 5": (("local_norm", {"window": 5}),),
-        "LBP, radii 1 and 2": (("lbp", {"radii": (1, 2), "cells": (7, 6)}),),
-        "HOG, cells of 8": (("hog", {"cell": 8, "num_bins": 9, "block": 2}),),
-        "block DCT, 16 x 16 x 4": (("block_dct", {}),),
-    }
-
-    config.subspaces = ConfigDict()
-    config.subspaces.num_splits = 20
-    config.subspaces.num_train = 5  # one of them chooses settings, then all are used
-    config.subspaces.components = (5, 10, 20, 40, 60, 80, 100, 120)
-    config.subspaces.pca_widths = (45, 60, 80, 100, 120)  # PCA dimensions before LDA
-    config.subspaces.ridges = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # relative to the mean eigenvalue
-    config.subspaces.max_images = 10  # of a person, in the pairs of the verification
-    config.subspaces.num_resamples = 1000  # of people, for intervals
-
-    config.clusters = ConfigDict()
-    config.clusters.num_restarts = 50
-    config.clusters.num_iters = 60
-    config.clusters.num_components = 60
-
+    config.pixels = _pixels()
+    config.subspaces = _subspaces()
+    config.clusters = ConfigDict({"num_restarts": 50, "num_iters": 60, "num_components": 60})
     config.same_person = common.camera_change()
     config.same_person.target.loader = "camera"
     config.same_person.num_splits = 5
     config.same_person.target_people = (10,)
-
-    config.groups = ConfigDict()
-    config.groups.image_steps = (("local_norm", {"window": 5}),)
-    config.groups.num_train = 6
-    config.groups.group_sizes = (2, 3, 6)
-    config.groups.num_draws = 20
-    config.groups.methods = ("eigenfaces", "fisherfaces", "rca", "ridge_rca", "np_per", "kernel_np_per")
-    config.groups.num_folds = 3
-    config.groups.widths = (0.1, 0.3, 0.5, 0.9)
-    config.groups.ridges = (0.01, 0.1, 1.0)
-    config.groups.bandwidths = (0.7, 1.0, 1.4)
-    config.groups.seed = 0  # of the groupings
-
-    config.committees = ConfigDict()
-    config.committees.seed = 0
-    config.committees.image_steps = ()
-    config.committees.num_train = (3,)
-    config.committees.num_held_out = 2
-    config.committees.num_splits = 5
-    config.committees.max_images = 10
-    config.committees.pca_widths = (0.35, 0.5, 0.65, 1.0)
-    config.committees.ridges = (0.1, 1.0)
-    config.committees.posterior = "gaussian"
-    config.committees.pair_score = "cosine"
-    config.committees.num_members = 50
-    config.committees.fixed_part = 0.2
-    config.committees.random_part = 0.4
-    config.committees.floor = 1e-5
-    config.committees.people_part = 0.6
-    config.committees.images_part = 0.7
-    config.committees.bag_ridge = 0.1
-    config.committees.block_size = 25
-
-    config.feature_maps = ConfigDict()
-    config.feature_maps.seed = 0
-    config.feature_maps.size = (22, 18)  # pixels
-    config.feature_maps.estimates = ConfigDict()
-    config.feature_maps.estimates.num_images = 100
-    config.feature_maps.estimates.num_draws = 3
-    config.feature_maps.estimates.sizes = (64, 256, 512, 1024, 2048)
-    config.feature_maps.inverse = ConfigDict()
-    config.feature_maps.inverse.num_images = 5
-    config.feature_maps.inverse.expansions = (5,)
-    config.feature_maps.inverse.ratios = (0.2, 0.3, 0.38, 0.5, 0.6, 0.75, 1.0, 1.25, 1.5)
-    config.feature_maps.inverse.shown = (0.38, 0.5, 0.75, 1.0, 1.5)
-
-    config.gallery = ConfigDict()
-    config.gallery.seed = 0
-    config.gallery.visible = (14, 30, 0, 46)  # top, bottom, left and right of what is seen: a band with the eyes
-    config.gallery.max_images = 10  # of a person
-    config.gallery.num_folds = 4  # of people, one of which is tested
-    config.gallery.num_tests = 1
-    config.gallery.tuning_part = 0.2
-    config.gallery.methods = ("pca", "dw_ksvd", "fastfood_5x", "ridge")
-    config.gallery.settings = hallucinate.settings(num_atoms=100, sparsity=6, num_iters=4)
-
+    config.groups = _groups()
+    config.committees = _committees()
+    config.feature_maps = _feature_maps()
+    config.gallery = _gallery()
     config.super_vectors = super_vector.vectors()
     config.super_vectors.seed = 0
     config.super_vectors.descriptors.stride = 4
     config.super_vectors.num_train = (2,)
     config.super_vectors.num_splits = 2
     config.super_vectors.num_axes = 48
-
     return common.variant(config, variant, {"smoke": _smoke})
+
+
+def _pixels() -> ConfigDict:
+    config = ConfigDict()
+    config.num_splits = 20
+    config.num_train = 5  # images a person in the gallery; the rest are probes
+    config.pipelines = {  # image steps by name, see jaxface.faces.STEPS
+        "raw pixels": (("resize", {"height": 56, "width": 46, "method": "area"}),),
+        "local normalisation 5 x 5": (("local_norm", {"window": 5}),),
+        "LBP, radii 1 and 2": (("lbp", {"radii": (1, 2), "cells": (7, 6)}),),
+        "HOG, cells of 8": (("hog", {"cell": 8, "num_bins": 9, "block": 2}),),
+        "block DCT, 16 x 16 x 4": (("block_dct", {}),),
+    }
+    return config
+
+
+def _subspaces() -> ConfigDict:
+    config = ConfigDict()
+    config.num_splits = 20
+    config.num_train = 5  # one of them chooses settings, then all are used
+    config.components = (5, 10, 20, 40, 60, 80, 100, 120)
+    config.pca_widths = (45, 60, 80, 100, 120)  # PCA dimensions before LDA
+    config.ridges = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # relative to the mean eigenvalue
+    config.max_images = 10  # of a person, in the pairs of the verification
+    config.num_resamples = 1000  # of people, for intervals
+    return config
+
+
+def _groups() -> ConfigDict:
+    config = weak_labels.groups()
+    config.group_sizes = (2, 3, 6)
+    config.num_draws = 20
+    config.methods = ("eigenfaces", "fisherfaces", "rca", "ridge_rca", "np_per", "kernel_np_per")
+    config.num_folds = 3
+    config.widths = (0.1, 0.3, 0.5, 0.9)
+    config.ridges = (0.01, 0.1, 1.0)
+    config.bandwidths = (0.7, 1.0, 1.4)
+    config.seed = 0  # of the groupings
+    return config
+
+
+def _committees() -> ConfigDict:
+    config = committee.members()
+    config.seed = 0
+    config.num_train = (3,)
+    config.num_splits = 5
+    config.pca_widths = (0.35, 0.5, 0.65, 1.0)
+    config.ridges = (0.1, 1.0)
+    config.num_members = 50
+    return config
+
+
+def _feature_maps() -> ConfigDict:
+    config = ConfigDict()
+    config.seed = 0
+    config.size = (22, 18)  # pixels
+    config.estimates = ConfigDict()
+    config.estimates.num_images = 100
+    config.estimates.num_draws = 3
+    config.estimates.sizes = (64, 256, 512, 1024, 2048)
+    config.inverse = ConfigDict()
+    config.inverse.num_images = 5
+    config.inverse.expansions = (5,)
+    config.inverse.ratios = (0.2, 0.3, 0.38, 0.5, 0.6, 0.75, 1.0, 1.25, 1.5)
+    config.inverse.shown = (0.38, 0.5, 0.75, 1.0, 1.5)
+    return config
+
+
+def _gallery() -> ConfigDict:
+    config = ConfigDict()
+    config.seed = 0
+    config.visible = (14, 30, 0, 46)  # top, bottom, left and right of the visible band, with the eyes
+    config.max_images = 10  # of a person
+    config.num_folds = 4  # of people, one of which is tested
+    config.num_tests = 1
+    config.tuning_part = 0.2
+    config.methods = ("pca", "dw_ksvd", "fastfood_5x", "ridge")
+    config.settings = hallucinate.settings(num_atoms=100, sparsity=6, num_iters=4)
+    return config
 
 
 def _smoke(config: ConfigDict) -> None:

@@ -17,21 +17,8 @@ def get_config(variant: str | None = None) -> ConfigDict:
     """The whole study; see the fields."""
     config = common.base(x64=True)
     config.data = common.orl_faces(height=48, width=48)  # 2,304 pixels
-    config.image_steps = (("local_norm", {"window": 5}),)
-    config.num_train = 6  # images a person to draw groups from; the rest are probes
-    config.group_sizes = (2, 4, 6)
-    config.num_draws = 100  # random groupings for each size
+    config.update(groups())
     config.gallery = "grouped"  # grouped: only images of some group; all: every training image
-    config.methods = (
-        "eigenfaces", "fisherfaces", "rca", "ridge_rca", "np_per",
-        "kernel_rca", "kernel_ridge_rca", "kernel_np_per", "kernel_np_per_rkhs",
-    )  # fmt: skip
-
-    # What methods choose from, on groups held out.
-    config.num_folds = 5
-    config.widths = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)  # PCA axes, as parts of rank S_g
-    config.ridges = (0.001, 0.01, 0.1, 1.0)  # in units of the mean eigenvalue
-    config.bandwidths = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0)  # s of exp(-d^2 / 2 s^2), in units of the median distance
 
     config.clustering = ConfigDict()
     config.clustering.methods = ("eigenfaces", "rca", "np_per", "kernel_rca", "kernel_np_per")
@@ -54,6 +41,26 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.videos.ridges = (0.01, 0.1, 1.0)
     config.videos.bandwidths = (0.7, 1.0, 1.4)
     return common.variant(config, variant, {"smoke": _smoke, "raw": _raw, "yale": _yale, "yaleb": _yaleb})
+
+
+def groups() -> ConfigDict:
+    """Random groups and what methods choose from; the tour has these fields too."""
+    config = ConfigDict()
+    config.image_steps = (("local_norm", {"window": 5}),)
+    config.num_train = 6  # images a person to draw groups from; the rest are probes
+    config.group_sizes = (2, 4, 6)
+    config.num_draws = 100  # random groupings for each size
+    config.methods = (
+        "eigenfaces", "fisherfaces", "rca", "ridge_rca", "np_per",
+        "kernel_rca", "kernel_ridge_rca", "kernel_np_per", "kernel_np_per_rkhs",
+    )  # fmt: skip
+
+    # Settings are chosen among these, on groups held out.
+    config.num_folds = 5
+    config.widths = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)  # PCA axes, as parts of rank S_g
+    config.ridges = (0.001, 0.01, 0.1, 1.0)  # in units of the mean eigenvalue
+    config.bandwidths = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0)  # s of exp(-d^2 / 2 s^2), in units of the median distance
+    return config
 
 
 def _smoke(config: ConfigDict) -> None:
