@@ -44,13 +44,13 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         sections=report.sections(config, arrays),
         credits=(faces.credit,),
     )
-    found = {
+    results = {
         f"error %, {METHODS[m]}, {num_train} images": 100 * float(each["errors"][m].mean())
         for num_train, each in arrays.items()
         for m in range(len(METHODS))
         if not np.isnan(each["errors"][m]).any()
     }
-    return found | {
+    return results | {
         f"error %, rule {rule}, {num_train} images": 100 * float(each["rules"][r].mean())
         for num_train, each in arrays.items()
         for r, rule in enumerate(RULES)
@@ -58,7 +58,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
 
 
 def check(config: ConfigDict, *, section: str = "") -> None:
-    """Refuses fields with values that no committee can have; the tour has some of them."""
+    """Refuses values of fields with which no committee can be fitted; the tour has some of the fields."""
     fields.words(config, "posterior", POSTERIORS, section=section)
     fields.words(config, "pair_score", PAIR_SCORES, section=section)
     fields.counts(config, "num_train", "max_images", minimum=2, section=section)
@@ -82,21 +82,21 @@ def check_analysis(config: ConfigDict) -> None:
 
 def of_size(config: ConfigDict, x: jax.Array, ids: np.ndarray, num_train: int) -> dict[str, np.ndarray]:
     """Errors `[methods, splits]` and the analysis of the first split."""
-    found = []
+    of_splits = []
     first: dict[str, np.ndarray] = {}
     drawn = random_samples(config, x, ids, num_train)
     for number, samples in enumerate(progress(drawn, f"{num_train} images a person", total=config.num_splits)):
-        found.append(methods.errors(config, samples, number))
+        of_splits.append(methods.errors(config, samples, number))
         if number == 0:
             first = analysis.sizes(config, samples) | analysis.strength_against_diversity(config, samples)
             first["test to train"] = np.asarray(len(samples.probe_ids) / len(samples.train_ids))
-            asked = samples.probe_ids[pairs.limited(samples.probe_ids, max_rows=config.max_images)]
-            first["largest share"] = np.asarray(trials.share_of(asked))
-    return {name: np.stack([each[name] for each in found], axis=-1) for name in found[0]} | first
+            scored = samples.probe_ids[pairs.limited(samples.probe_ids, max_rows=config.max_images)]
+            first["largest share"] = np.asarray(trials.share_of(scored))
+    return {name: np.stack([each[name] for each in of_splits], axis=-1) for name in of_splits[0]} | first
 
 
 def _enough_images(config: ConfigDict, ids: np.ndarray) -> np.ndarray:
-    """The ids, after a check that everybody has images of all three kinds."""
+    """The ids, after a check that everybody has images to train, to hold out and to probe."""
     needed = max(config.num_train) + config.num_held_out + 1
     fewest = int(np.bincount(ids).min())
     if fewest < needed:

@@ -43,16 +43,16 @@ def errors(config: ConfigDict, arrays: Mapping[int, Arrays]) -> Section:
         "Error against group size",
         (
             "A group is a handful of images known to show one person; two groups may show the same one. Eigenfaces use "
-            "no labels and Fisherfaces all names, so they frame what groups can give.",
+            "no labels and Fisherfaces all names: the two bound the gain that groups can give.",
             *pictures,
-            "Settings are chosen on groups that were held out of the first grouping, never on probes.",
+            "Settings are chosen on held-out groups of the first grouping, never on probes.",
             settings,
         ),
     )
 
 
 def rca(arrays: Mapping[int, Arrays]) -> Section:
-    """Figure 2 (right), and what remains of RCA's disadvantage without the PCA."""
+    """Figure 2 (right), and RCA with a ridge instead of the PCA."""
     widths, ridges = [], []
     for size, found in arrays.items():
         widths.append(Curve(f"probes, groups of {size}", found["widths"], 100 * found["probe error"]))
@@ -71,8 +71,8 @@ def rca(arrays: Mapping[int, Arrays]) -> Section:
         "Where RCA loses",
         (
             "RCA whitens the scatter within groups, which is singular with fewer images than pixels. After a PCA to m "
-            "axes it works, and depends on m. With a ridge instead it keeps the directions in which no group varies, "
-            "which PCA throws away, and as the ridge vanishes its distances become those of NP-PER.",
+            "axes it is regular, and the error depends on m. With a ridge instead, RCA keeps the directions in which no "
+            "group varies and which PCA throws away. As the ridge vanishes, its distances become those of NP-PER.",
             Picture("rca_width.svg", figures.to_svg(by_width), "Ten groupings."),
             Picture("rca_ridge.svg", figures.to_svg(by_ridge), "Ten groupings."),
             Picture("rca_limit.svg", figures.to_svg(to_limit), "Mean absolute difference, each in units of its mean."),
@@ -116,8 +116,8 @@ def videos(config: ConfigDict, sizes: Sequence[int], arrays: Mapping[int, Arrays
     return Section(
         "Groups cut from videos",
         (
-            f"{study.num_people} simulated faces drift, turn and talk through videos, and jump now and then. Frames "
-            "between two jumps, at most so many, are a group. Training and test frames come from different videos.",
+            f"{study.num_people} simulated faces drift, turn and talk in videos, and sometimes jump. The frames between "
+            "two jumps are a group, up to a largest number. Training and test frames come from different videos.",
             Picture("videos.svg", figures.to_svg(figure), f"Mean over {study.num_draws} sets of videos."),
             Table(
                 ("method", *(f"groups of {size}" for size in sizes)),
@@ -134,9 +134,9 @@ def _spread(values: np.ndarray) -> str:
 
 
 def _curve(name: str, arrays: Mapping[int, Arrays]) -> Curve:
-    found = [100 * each[f"error/{name}"] for each in arrays.values()]
-    mean = np.array([values.mean() for values in found])
-    deviation = np.array([values.std(ddof=1) if values.size > 1 else 0.0 for values in found])
+    errors = [100 * each[f"error/{name}"] for each in arrays.values()]
+    mean = np.array([values.mean() for values in errors])
+    deviation = np.array([values.std(ddof=1) if values.size > 1 else 0.0 for values in errors])
     low, high = (np.clip(mean + sign * deviation, 0, 100) for sign in (-1, 1))
     return Curve(METHODS[name].title, list(arrays), mean, low, high)
 

@@ -18,8 +18,9 @@ def normalize(image: jax.Array, *, window: int = 5, floor: float = 1e-3) -> jax.
     """(x - m) / sqrt(max(v, floor * mean(v))), with mean m and variance v of the window around each pixel.
 
     The output of a x + b with a > 0 is that of x. The floor is relative to the mean variance of all windows of a
-    channel; the default, 3 % of the typical local contrast, is about the noise of 8-bit pixels. Areas of one value give exactly 0, and a constant image has a finite gradient. The scale depends on all pixels, so NaN in one
-    pixel is NaN in its whole channel.
+    channel; the default, 3 % of the typical local contrast, is about the noise of 8-bit pixels. Areas of one value give
+    exactly 0, and a constant image has a finite gradient. The scale depends on all pixels, so NaN in one pixel is NaN
+    in its whole channel.
     """
     pixels.require(image)
     checks.at_least("window", window, 1)

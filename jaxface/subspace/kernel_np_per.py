@@ -128,7 +128,7 @@ def _beyond_first(a: jax.Array) -> jax.Array:
 def _orthonormal_in_features(k: np.ndarray, groups: np.ndarray, *, num_groups: int, rtol: float) -> np.ndarray:
     """`A = V l^-1/2 W`, with W of linear NP-PER on the coordinates `V l^1/2` of the samples, where `K = V l V'`."""
     values, vectors = np.linalg.eigh(k)
-    kept = values > rtol * values.max()
-    root, vectors = np.sqrt(values[kept]), vectors[:, kept]
+    is_above = values > rtol * values.max()
+    root, vectors = np.sqrt(values[is_above]), vectors[:, is_above]
     # Eigenvalues are squares of the coordinates' singular values.
     return vectors / root @ np_per.null_directions(vectors * root, groups, num_groups=num_groups, rtol=rtol**0.5)

@@ -66,21 +66,21 @@ def _fit(
     x = scaling.shifted(x, -power)
     principal = pca.principal_axes(x, num_components=pca_components)
     y = (x - principal.mean[None, :]) @ principal.axes
-    found = discriminant.whitening(scatter.within_factor(y, groups, num_classes=num_groups), y, len(x), ridge)
-    basis = principal.axes @ spectral.fix_signs(_upper_triangular(found.basis))
+    whitener = discriminant.whitening(scatter.within_factor(y, groups, num_classes=num_groups), y, len(x), ridge)
+    basis = principal.axes @ spectral.fix_signs(_upper_triangular(whitener.basis))
     status = fitinfo.diagnose((~grouping.is_complete(groups, num_groups=num_groups), Status.RANK_DEFICIENT))
-    status = fitinfo.worst(status, diagnosis(basis, found.rank, pca_components, ridge))
-    return in_unit(LinearMap(mean=principal.mean, basis=basis), found, status, power, x)
+    status = fitinfo.worst(status, diagnosis(basis, whitener.rank, pca_components, ridge))
+    return in_unit(LinearMap(mean=principal.mean, basis=basis), whitener, status, power, x)
 
 
 def in_unit(
-    fitted: LinearMap, found: discriminant.Whitening, status: jax.Array, power: jax.Array, x: jax.Array
+    fitted: LinearMap, whitener: discriminant.Whitening, status: jax.Array, power: jax.Array, x: jax.Array
 ) -> tuple[LinearMap, FitInfo]:
     """The whitening map of samples x that were divided by `2^power`, and its report, in the unit of the samples."""
     fitted = LinearMap(mean=scaling.shifted(fitted.mean, power), basis=scaling.shifted(fitted.basis, -power))
-    jitter = scaling.shifted(found.jitter, 2 * power)
+    jitter = scaling.shifted(whitener.jitter, 2 * power)
     status = fitinfo.or_non_finite(status, (x, fitted))
-    return fitted, fitinfo.closed_form(dtype=x.dtype, status=status, rank=found.rank, jitter=jitter)
+    return fitted, fitinfo.closed_form(dtype=x.dtype, status=status, rank=whitener.rank, jitter=jitter)
 
 
 def diagnosis(basis: jax.Array, rank: jax.Array, width: int, ridge: jax.Array) -> jax.Array:
