@@ -32,7 +32,7 @@ def split(x: jax.Array, block_size: int) -> jax.Array:
 
 
 def each_row(fn: Callable[..., Any], params: Any, *rows: Any) -> Any:
-    """`fn(params, row, ...)` for all rows at once: `each_row(transform, fisher, x)` is `[n, r]`."""
+    """`fn(params, row, ...)` for all rows at once: `each_row(transform, linear_map, x)` is `[n, r]`."""
     return jax.vmap(fn, in_axes=(None, *[0] * len(rows)))(params, *rows)
 
 

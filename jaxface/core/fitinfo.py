@@ -46,7 +46,7 @@ class FitInfo(NamedTuple):
     objective: jax.Array  # [t], value at the parameters that step t starts from, the first at init; NaN without a step
     rank: jax.Array  # int32 [], numerical rank found; -1 where the question does not arise
     jitter: jax.Array  # [], ridge or floor really added, in the units of the matrix it was added to; 0 when none
-    num_replaced: jax.Array  # int32 [], components re-seeded or atoms replaced
+    num_replaced: jax.Array  # int32 [], components or atoms that were started anew
 
 
 class FitError(RuntimeError):
