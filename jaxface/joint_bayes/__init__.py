@@ -39,7 +39,7 @@ from jaxface.joint_bayes.scores import (
 from jaxface.joint_bayes.stats import Stats, collect, group_by_count, merge, pool, recenter
 from jaxface.joint_bayes.transfer import choose_weight, fit_path, leave_one_out
 
-E_STEPS = {"full": posterior.full, "approximate": posterior.approximate}  # by the names in configs
+E_STEPS = {"full": posterior.full, "approximate": posterior.approximate}  # by name
 
 __all__ = [
     "E_STEPS",

@@ -12,7 +12,7 @@ from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.stats import GroupedStats, Stats, grouped, rows_about
 from jaxface.linalg import psd
 
-__all__ = ["eq11", "eq19", "eq6", "log_likelihood", "penalized_objective"]
+__all__ = ["eq6", "eq11", "eq19", "log_likelihood", "penalized_objective"]
 
 
 def log_likelihood(model: JointBayes, stats: Stats) -> jax.Array:

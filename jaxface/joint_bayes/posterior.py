@@ -1,11 +1,11 @@
-"""The E-step, elementwise in the basis where both covariances are diagonal.
+"""The E-step, elementwise in a basis in which both covariances are diagonal.
 
 With `V' T_eps V = I`, `V' T_mu V = diag(l)` and `z = V'ybar`, the posterior of a person with m images of mean ybar is
 
     E[mu] = V^-T (m l / (1 + m l)) z        Cov[mu] = Cov[eps_j] = V^-T diag(l / (1 + m l)) V^-1
 
-and `eps_ij = (x_ij - ybar) + (ybar - mu)`. No matrix is inverted for any number of images. V has no
-derivative where values are equal, so to `grad` the model is a constant here.
+and `eps_ij = (x_ij - ybar) + (ybar - mu)`. No number of images needs an inverse of its own. V has no derivative if two
+values are equal, so `grad` treats the model as a constant.
 """
 
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from jaxface.core import checks
 from jaxface.joint_bayes.model import JointBayes
@@ -42,25 +43,25 @@ def full(model: JointBayes, stats: GroupedStats) -> tuple[Moments, jax.Array]:
 
 
 def approximate(model: JointBayes, stats: GroupedStats) -> tuple[Moments, jax.Array]:
-    """The paper's form (3): means only. It descends (6) and not the likelihood, and degenerates with few images."""
+    """The paper's form (3): means only. EM then descends (6), not the likelihood, and degenerates with few images."""
     return _e_step(model, stats, with_covariance=False)
 
 
-def identity(model: JointBayes, total: jax.Array, count: jax.Array) -> tuple[jax.Array, jax.Array]:
+def identity(model: JointBayes, total: ArrayLike, count: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Mean `[d]` and covariance `[d, d]` of mu for a person with `count` images that sum to `total` `[d]`.
 
-    Differentiable in `total`; the model counts as constant.
+    Differentiable in `total`; the model is treated as a constant.
     """
     checks.floating(total=total)
     model, count = jax.lax.stop_gradient(model), numbers_of_images("count", count)
     basis = diagonal_basis(model)
-    z = (total - count * model.mean) @ basis.vectors
+    z = (jnp.asarray(total) - count * model.mean) @ basis.vectors
     shrunk = basis.values / (1 + count * basis.values)
     return (shrunk * z) @ basis.inverse, basis.inverse.T @ (shrunk[:, None] * basis.inverse)
 
 
 def diagonal_basis(model: JointBayes) -> PairBasis:
-    """V and l of the model; rounding below zero is cut off, for T_mu is positive semidefinite."""
+    """V and l of the model; values that rounding makes negative are set to zero, since T_mu is semidefinite."""
     basis = spectral.diagonalize_pair(model.identity_cov, model.noise_cov)
     return basis._replace(values=jnp.maximum(basis.values, 0))
 

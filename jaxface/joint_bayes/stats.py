@@ -111,7 +111,7 @@ def pool(a: Stats, b: Stats) -> Stats:
     )
 
 
-def recenter(stats: Stats, shift: jax.Array | None = None) -> Stats:
+def recenter(stats: Stats, shift: ArrayLike | None = None) -> Stats:
     """The same statistics about another shift, exactly; by default about the mean of the images."""
     number = stats.count.sum()
     total = stats.sum.sum(axis=0)

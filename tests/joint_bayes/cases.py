@@ -3,23 +3,10 @@
 import jax
 import numpy as np
 
-from jaxface.joint_bayes import em, model, objectives, posterior, stats, transfer
+from jaxface.joint_bayes import em, model, objectives, posterior, scores, stats, transfer
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.posterior import Moments
-from jaxface.joint_bayes.scores import (
-    ScoringBasis,
-    choose_rank,
-    diagonalize,
-    llr,
-    llr_matrix,
-    low_rank,
-    project,
-    quadratic_form,
-    score_projections,
-    set_llr,
-    set_llr_matrix,
-    truncation_bounds,
-)
+from jaxface.joint_bayes.scores import ScoringBasis
 from jaxface.joint_bayes.stats import GroupedStats, Stats
 from tests.joint_bayes.draws import spd
 from tests.transformations import Case
@@ -141,26 +128,27 @@ CASES = [
         {"num_people": 3, "num_iters": 2},
         factor=100,
     ),
-    Case(llr, lambda r: (a_model(r), r.normal(size=D), r.normal(size=D)), grad=(0, 1, 2), factor=10),
-    Case(quadratic_form, lambda r: (a_model(r),), grad=(0,), factor=10),
-    Case(low_rank, lambda r: (a_model(r),), {"rank": 2}, factor=100),
-    Case(truncation_bounds, lambda r: (a_model(r),), factor=10),
-    Case(diagonalize, lambda r: (a_model(r),), {"rank": 2}, factor=100),
-    Case(project, lambda r: (basis(r), r.normal(size=D)), grad=(0, 1)),
+    Case(scores.llr, lambda r: (a_model(r), r.normal(size=D), r.normal(size=D)), grad=(0, 1, 2), factor=10),
+    Case(scores.quadratic_form, lambda r: (a_model(r),), grad=(0,), factor=10),
+    Case(scores.low_rank, lambda r: (a_model(r),), {"rank": 2}, factor=100),
+    Case(scores.truncation_bounds, lambda r: (a_model(r),), factor=10),
+    Case(scores.diagonalize, lambda r: (a_model(r),), {"rank": 2}, factor=100),
+    Case(scores.project, lambda r: (basis(r), r.normal(size=D)), grad=(0, 1)),
     Case(
-        set_llr,
+        scores.set_llr,
         lambda r: (basis(r), r.normal(size=D), np.float64(3), r.normal(size=D), np.float64(2)),
         grad=(0, 1, 3),
     ),
-    Case(llr_matrix, lambda r: (basis(r), images(r), images(r)), grad=(0, 1, 2), factor=10),
-    Case(score_projections, lambda r: (basis(r), images(r), images(r)), grad=(0, 1, 2)),
+    Case(scores.llr_matrix, lambda r: (basis(r), images(r), images(r)), grad=(0, 1, 2), factor=10),
+    Case(scores.score_projections, lambda r: (basis(r), images(r), images(r)), grad=(0, 1, 2)),
 ]
 
 EXEMPT = [
     stats.group_by_count,  # on the host in float64: how many rows depends on the counts
     stats.numbers_of_images,  # the counts again, or raises; NaN inside a transformation
     stats.grouped,  # `group_by_count` or `by_person`, as the counts are known or not
+    em.axes_of,  # names for messages
     em.checked_problem,  # the arguments again, or raises
-    choose_rank,  # a Python integer
-    set_llr_matrix,  # one program for each size that occurs: the sizes are looked at on the host
+    scores.choose_rank,  # a Python integer
+    scores.set_llr_matrix,  # one program for each size that occurs: the sizes are looked at on the host
 ]

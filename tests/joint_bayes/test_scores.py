@@ -5,23 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxface import joint_bayes
 from jaxface.core import pair_counts
-from jaxface.joint_bayes import (
-    JointBayes,
-    ScoringBasis,
-    choose_rank,
-    diagonalize,
-    llr,
-    llr_matrix,
-    low_rank,
-    project,
-    quadratic_form,
-    sample,
-    score_projections,
-    set_llr,
-    set_llr_matrix,
-    truncation_bounds,
-)
+from jaxface.joint_bayes import JointBayes, ScoringBasis
 from tests.joint_bayes import draws
 from tests.reference import joint_bayes_reference as reference
 from tests.tolerances import assert_close
@@ -31,15 +17,15 @@ RANKS = [None, 2, 0]
 ONE = jnp.asarray(1.0)
 
 # Compiled whole: operation by operation the same tests take three times as long.
-basis_of = jax.jit(diagonalize, static_argnames="rank")
-form_of = jax.jit(quadratic_form)
-factors_of = jax.jit(low_rank, static_argnames="rank")
-bounds_of = jax.jit(truncation_bounds)
-projected = jax.jit(jax.vmap(project, in_axes=(None, 0)))
-every_pair = jax.jit(jax.vmap(jax.vmap(llr, in_axes=(None, None, 0)), in_axes=(None, 0, None)))
-each_pair = jax.jit(jax.vmap(llr, in_axes=(None, 0, 0)))
-each_set = jax.jit(jax.vmap(set_llr, in_axes=(None, 0, None, 0, None)))
-drawn_pairs = jax.jit(sample, static_argnames=("num_people", "num_images"))
+basis_of = jax.jit(joint_bayes.diagonalize, static_argnames="rank")
+form_of = jax.jit(joint_bayes.quadratic_form)
+factors_of = jax.jit(joint_bayes.low_rank, static_argnames="rank")
+bounds_of = jax.jit(joint_bayes.truncation_bounds)
+projected = jax.jit(jax.vmap(joint_bayes.project, in_axes=(None, 0)))
+every_pair = jax.jit(jax.vmap(jax.vmap(joint_bayes.llr, in_axes=(None, None, 0)), in_axes=(None, 0, None)))
+each_pair = jax.jit(jax.vmap(joint_bayes.llr, in_axes=(None, 0, 0)))
+each_set = jax.jit(jax.vmap(joint_bayes.set_llr, in_axes=(None, 0, None, 0, None)))
+drawn_pairs = jax.jit(joint_bayes.sample, static_argnames=("num_people", "num_images"))
 
 
 def pairs(rng, model, num=6):
@@ -72,11 +58,13 @@ def test_every_form_is_the_dense_log_likelihood_ratio(rank, rng):
 
     basis = basis_of(model)
     z_gallery, z_probes = projected(basis, gallery), projected(basis, probes)
-    assert_close(llr_matrix(basis, gallery, probes), expected, factor=10)
-    assert_close(score_projections(basis, z_gallery, z_probes), expected, factor=10)
-    single = jax.vmap(jax.vmap(set_llr, in_axes=(None, None, None, 0, None)), in_axes=(None, 0, None, None, None))
+    assert_close(joint_bayes.llr_matrix(basis, gallery, probes), expected, factor=10)
+    assert_close(joint_bayes.score_projections(basis, z_gallery, z_probes), expected, factor=10)
+    single = jax.vmap(
+        jax.vmap(joint_bayes.set_llr, in_axes=(None, None, None, 0, None)), in_axes=(None, 0, None, None, None)
+    )
     assert_close(jax.jit(single)(basis, z_gallery, ONE, z_probes, ONE), expected, factor=10)
-    assert_close(set_llr_matrix(basis, z_gallery, np.ones(6), z_probes, np.ones(6)), expected, factor=10)
+    assert_close(joint_bayes.set_llr_matrix(basis, z_gallery, np.ones(6), z_probes, np.ones(6)), expected, factor=10)
 
 
 @pytest.mark.parametrize("rank", RANKS)
@@ -91,8 +79,8 @@ def test_sets_of_any_sizes_equal_the_dense_gaussians(rank, rng):
         z = np.asarray(projected(basis, x))
         sums.append(np.stack([z[ids == i].sum(axis=0) for i in range(len(sets))]))
         counts.append(np.array([len(images) for images in sets]))
-    assert_close(set_llr_matrix(basis, sums[0], counts[0], sums[1], counts[1]), expected, factor=10)
-    single = jax.vmap(jax.vmap(set_llr, in_axes=(None, None, None, 0, 0)), in_axes=(None, 0, 0, None, None))
+    assert_close(joint_bayes.set_llr_matrix(basis, sums[0], counts[0], sums[1], counts[1]), expected, factor=10)
+    single = jax.vmap(jax.vmap(joint_bayes.set_llr, in_axes=(None, None, None, 0, 0)), in_axes=(None, 0, 0, None, None))
     assert_close(jax.jit(single)(basis, sums[0], counts[0], sums[1], counts[1]), expected, factor=10)
 
 
@@ -106,17 +94,17 @@ def test_an_exact_set_score_is_not_the_mean_of_pair_scores():
 def test_empty_gallery_and_probes(rng):
     basis = basis_of(draws.joint_bayes(rng, d=D))
     none, some = np.zeros((0, D)), rng.normal(size=(2, D))
-    assert set_llr_matrix(basis, none, np.ones(0), some, np.ones(2)).shape == (0, 2)
-    assert set_llr_matrix(basis, some, np.ones(2), none, np.ones(0)).shape == (2, 0)
-    assert llr_matrix(basis, none, some).shape == (0, 2)
+    assert joint_bayes.set_llr_matrix(basis, none, np.ones(0), some, np.ones(2)).shape == (0, 2)
+    assert joint_bayes.set_llr_matrix(basis, some, np.ones(2), none, np.ones(0)).shape == (2, 0)
+    assert joint_bayes.llr_matrix(basis, none, some).shape == (0, 2)
 
 
 def test_scores_are_symmetric_and_a_pair_of_means_scores_the_constant(rng):
     model = draws.joint_bayes(rng, d=D)
     gallery, _ = pairs(rng, model)
-    scores = llr_matrix(basis_of(model), gallery, gallery)
+    scores = joint_bayes.llr_matrix(basis_of(model), gallery, gallery)
     assert_close(scores, scores.T)
-    assert_close(llr(model, model.mean, model.mean), form_of(model).constant, factor=10)
+    assert_close(joint_bayes.llr(model, model.mean, model.mean), form_of(model).constant, factor=10)
     assert float(form_of(model).constant) > 0
 
 
@@ -188,7 +176,7 @@ def test_invariant_under_invertible_affine_maps(rank, rng):
         noise_cov=linear @ np.asarray(model.noise_cov) @ linear.T,
     )
     maps = [(model, gallery, probes), (moved, gallery @ linear.T + offset, probes @ linear.T + offset)]
-    before, after = (llr_matrix(basis_of(m), a, b) for m, a, b in maps)
+    before, after = (joint_bayes.llr_matrix(basis_of(m), a, b) for m, a, b in maps)
     assert_close(after, before, factor=100)
     before, after = (each_pair(m, a, b) for m, a, b in maps)
     assert_close(after, before, factor=100)
@@ -211,10 +199,10 @@ def test_truncation_bounds_hold_and_the_tolerance_is_kept():
             cut = ScoringBasis(mean=whole.mean, vectors=whole.vectors, values=whole.values.at[rank:].set(0))
             assert np.abs(exact - each_set(cut, z1, ONE, z2, ONE)).mean() <= float(bounds[rank]) + 1e-12
     for tol in (1e-9, 0.2, 1.0, 100.0):
-        rank = choose_rank(model, tol=tol)
+        rank = joint_bayes.choose_rank(model, tol=tol)
         assert float(bounds[rank]) <= tol
         assert rank == 0 or float(bounds[rank - 1]) > tol
-    assert choose_rank(model, tol=1e-9) == 3
+    assert joint_bayes.choose_rank(model, tol=1e-9) == 3
 
 
 def test_a_lower_rank_leaves_out_the_last_directions(rng):
@@ -225,8 +213,8 @@ def test_a_lower_rank_leaves_out_the_last_directions(rng):
     assert_close(factors.error_bound, bounds_of(model)[2])
     factors, mean = jax.tree.map(np.asarray, factors), np.asarray(model.mean)
     found = np.array([[by_factors(factors, a - mean, b - mean) for b in probes] for a in gallery])
-    assert_close(llr_matrix(cut, gallery, probes), found, factor=10)
-    assert diagonalize(model, rank=0).vectors.shape == (D, 0)
+    assert_close(joint_bayes.llr_matrix(cut, gallery, probes), found, factor=10)
+    assert joint_bayes.diagonalize(model, rank=0).vectors.shape == (D, 0)
 
 
 def conditioned(rng, condition, *, aligned, d=20):
@@ -262,8 +250,8 @@ def test_float32_scores(condition, aligned, nats, rng):
     z = [projected(basis, x) for x in (gallery, probes)]
     for found in (
         every_pair(narrow, gallery, probes),
-        llr_matrix(basis, gallery, probes),
-        set_llr_matrix(basis, z[0], np.ones(12), z[1], np.ones(12)),
+        joint_bayes.llr_matrix(basis, gallery, probes),
+        joint_bayes.set_llr_matrix(basis, z[0], np.ones(12), z[1], np.ones(12)),
     ):
         assert found.dtype == jnp.float32
         np.testing.assert_allclose(found, truth, rtol=0, atol=nats)
@@ -273,7 +261,7 @@ def test_a_float64_basis_serves_float32_scores(rng):
     """What an ill-conditioned T_eps needs: the basis in float64, the scores in float32."""
     model, _, gallery, probes = conditioned(rng, 1e5, aligned=False)
     basis = jax.tree.map(lambda a: a.astype(jnp.float32), basis_of(model))
-    found = llr_matrix(basis, gallery, probes)
+    found = joint_bayes.llr_matrix(basis, gallery, probes)
     np.testing.assert_allclose(found, every_pair(model, gallery.astype(float), probes.astype(float)), rtol=0, atol=1e-3)
 
 
@@ -284,8 +272,8 @@ def test_float32_scores_survive_a_mean_far_from_zero(rng):
     moved = JointBayes(mean=far, identity_cov=narrow.identity_cov, noise_cov=narrow.noise_cov)
     gallery, probes = (np.asarray(far) + (x - np.asarray(narrow.mean)) for x in (gallery, probes))
     exact = JointBayes(mean=far.astype(float), identity_cov=model.identity_cov, noise_cov=model.noise_cov)
-    truth = llr_matrix(basis_of(exact), gallery.astype(float), probes.astype(float))
-    np.testing.assert_allclose(llr_matrix(basis_of(moved), gallery, probes), truth, rtol=0, atol=1e-4)
+    truth = joint_bayes.llr_matrix(basis_of(exact), gallery.astype(float), probes.astype(float))
+    np.testing.assert_allclose(joint_bayes.llr_matrix(basis_of(moved), gallery, probes), truth, rtol=0, atol=1e-4)
 
 
 def test_the_histogram_counts_projected_scores(rng):
@@ -294,6 +282,6 @@ def test_the_histogram_counts_projected_scores(rng):
     x, ids = draws.stacked(draws.people(rng, model))
     basis = basis_of(model)
     z = projected(basis, x)
-    counts = pair_counts.count_all_pairs(score_projections, basis, np.asarray(z), ids, num_bins=8)
+    counts = pair_counts.count_all_pairs(joint_bayes.score_projections, basis, np.asarray(z), ids, num_bins=8)
     assert counts.genuine.sum() == sum(m * (m - 1) // 2 for m in draws.COUNTS)
     assert counts.genuine.sum() + counts.impostor.sum() == 25 * 24 // 2
