@@ -5,6 +5,7 @@ verify        Joint Bayes with transfer: does a source model help when few targe
 verify_lfw    the LFW protocol with Joint Bayes
 finetune      gradient descent on the scores, from the model that EM found
 score         pairs and probes with a saved verifier
+evaluate      scores of any system: error rates, calibration, comparisons
 embed         photographs as embeddings
 committee     random-sampling LDA committees against single LDAs
 weak_labels   NP-PER and RCA: recognition and clusters from small groups without names

@@ -1,0 +1,156 @@
+"""The numbers of a system: error rates, costs, calibration on people who were left out, intervals, differences."""
+
+import itertools
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.evaluate.systems import Systems
+from jaxface import metrics
+from jaxface.core.fitinfo import raise_if_failed
+from jaxface.losses import calibration
+from jaxface.losses.calibration import Affine
+from jaxface.metrics import bootstrap, verification
+from jaxface.metrics.bootstrap import SubjectDifferences, SubjectIntervals
+from jaxface.metrics.verification import Roc
+
+
+class Measured(NamedTuple):
+    """A system on all trials."""
+
+    curve: Roc
+    llr: np.ndarray  # [p], calibrated on other people
+    affine: Affine  # calibration on all trials: what to use from now on
+    numbers: dict[str, float]
+    intervals: SubjectIntervals | None
+    cllr: SubjectIntervals | None  # of the calibrated ratios
+
+
+def measure(config: ConfigDict, systems: Systems, name: str) -> Measured:
+    """Everything that a table says of a system."""
+    scores, is_same = systems.scores[name], systems.is_same
+    curve = metrics.roc(scores, is_same)
+    llr, affine = calibrated(config, systems, scores)
+    costs = {"prior": config.prior, "cost_miss": config.cost_miss, "cost_false_accept": config.cost_false_accept}
+    numbers = {"EER": metrics.eer(curve), "AUC": metrics.auc(curve)}
+    numbers |= {f"VR at FAR {far:g}": metrics.verification_rate(curve, far) for far in config.far}
+    numbers |= {
+        "min DCF": metrics.min_dcf(curve, **costs),
+        "actual DCF": metrics.actual_dcf(metrics.roc(llr, is_same), **costs),
+        "Cllr of the scores as they are": metrics.cllr(scores, is_same),
+        "Cllr, calibrated": metrics.cllr(llr, is_same),
+        "min Cllr": metrics.min_cllr(curve),
+        "threshold of the costs": _threshold(affine, verification.bayes_threshold(**costs)),
+    }
+    numbers |= {f"threshold at FAR {far:g}": metrics.threshold_at_far(curve, far) for far in config.far}
+    found = None if systems.people is None else _bootstrap(config, systems, scores)
+    of_ratios = None if systems.people is None else _bootstrap(config, systems, llr)
+    return Measured(curve, llr, affine, numbers, found, of_ratios)
+
+
+def differences(
+    config: ConfigDict, systems: Systems, name: str, reference: str, llr: dict[str, np.ndarray]
+) -> tuple[SubjectDifferences, SubjectDifferences]:
+    """A system less the reference on the same resamples of people: of the scores, and of their calibrated ratios."""
+    raw, ratios = (_differences(config, systems, each, name, reference) for each in (systems.scores, llr))
+    return raw, ratios
+
+
+def _differences(
+    config: ConfigDict, systems: Systems, scores: dict[str, np.ndarray], name: str, reference: str
+) -> SubjectDifferences:
+    assert systems.people is not None
+    return bootstrap.subject_differences(
+        scores[name],
+        scores[reference],
+        systems.is_same,
+        *systems.people,
+        rng=np.random.default_rng(config.seed),
+        num_resamples=config.num_resamples,
+        far=config.far,
+    )
+
+
+def _bootstrap(config: ConfigDict, systems: Systems, scores: np.ndarray) -> SubjectIntervals:
+    assert systems.people is not None
+    return metrics.subject_bootstrap(
+        scores,
+        systems.is_same,
+        *systems.people,
+        rng=np.random.default_rng(config.seed),  # the same people are drawn for every system
+        num_resamples=config.num_resamples,
+        far=config.far,
+    )
+
+
+def calibrated(config: ConfigDict, systems: Systems, scores: np.ndarray) -> tuple[np.ndarray, Affine]:
+    """Ratios `[p]` of a calibration that has not seen the people of the trial, and the calibration on all trials.
+
+    People are cut into folds. The trial of people in folds i and j is calibrated by the trials of people in other
+    folds. Without people the trials themselves are cut.
+    """
+    first, second = _folds(config, systems)
+    pairs = list(itertools.combinations_with_replacement(range(config.num_folds), 2))
+    if systems.people is None:
+        pairs = [(k, k) for k in range(config.num_folds)]
+    finite = np.isfinite(scores)
+    used = [finite & ~np.isin(first, pair) & ~np.isin(second, pair) for pair in pairs]
+    weights = np.stack([finite, *used]).astype(scores.dtype)
+    _refuse_lost_kinds(weights, systems.is_same)
+    fits, info = _fits(np.where(finite, scores, 0.0), systems.is_same, weights)
+    raise_if_failed(info, "calibration")
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    place = np.zeros(len(scores), int)
+    for k, (i, j) in enumerate(pairs, 1):
+        place[(low == i) & (high == j)] = k
+    slope, offset = np.asarray(fits.slope), np.asarray(fits.offset)
+    whole = jax.tree.map(lambda leaf: leaf[0], fits)
+    return slope[place] * scores + offset[place], whole
+
+
+@jax.jit
+def _fits(scores: jax.Array, is_same: jax.Array, weights: jax.Array) -> Any:
+    """A calibration for each row of weights `[k, p]`, one after the other."""
+    return jax.lax.map(lambda weight: calibration.fit(scores, is_same, sample_weights=weight), weights)
+
+
+def _folds(config: ConfigDict, systems: Systems) -> tuple[np.ndarray, np.ndarray]:
+    """The fold of both sides of each trial."""
+    rng = np.random.default_rng((config.seed, 1))
+    if systems.people is None:
+        fold = rng.permutation(len(systems.is_same)) % config.num_folds
+        return fold, fold
+    first, second = systems.people
+    fold = rng.permutation(max(first.max(), second.max()) + 1) % config.num_folds
+    return fold[first], fold[second]
+
+
+def _refuse_lost_kinds(weights: np.ndarray, is_same: np.ndarray) -> None:
+    if not ((weights @ is_same > 0) & (weights @ ~is_same > 0)).all():
+        raise ValueError(
+            "some fold of people leaves no genuine or no impostor trial to calibrate on: give fewer folds with "
+            "--config.num_folds, or more trials."
+        )
+
+
+def _threshold(affine: Affine, ratio: float) -> float:
+    """The raw score whose calibrated ratio is `ratio`."""
+    return float((ratio - affine.offset) / affine.slope)
+
+
+def matrix(systems: Systems, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Scores `[gallery, probes]` and the people of both, if the trials compare every first file with every second."""
+    known = systems.trials
+    if systems.people is None or not known.first:
+        return None
+    gallery, rows = np.unique(known.first, return_inverse=True)
+    probes, columns = np.unique(known.second, return_inverse=True)
+    if len(gallery) * len(probes) != len(rows) or len(np.unique(rows * len(probes) + columns)) != len(rows):
+        return None
+    scores = np.empty((len(gallery), len(probes)))
+    scores[rows, columns] = systems.scores[name]
+    people = [np.empty(size, int) for size in scores.shape]
+    people[0][rows], people[1][columns] = systems.people
+    return scores, people[0], people[1]

@@ -1,0 +1,112 @@
+"""Figures of verification scores: DET, Tippett, histograms and empirical cross-entropy, each for one or more systems.
+
+Curves of a million scores are drawn through some hundred points, more than a page can show.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jaxface.core import checks
+from jaxface.metrics import calibration, verification
+from jaxface.metrics.verification import Roc
+from jaxface.reports import figures
+from jaxface.reports.figures import Curve
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["cross_entropy", "det", "histogram", "roc", "tippett"]
+
+Labelled = Mapping[str, tuple[np.ndarray, np.ndarray]]  # by system: scores [p] and whether each pair is one person
+
+_POINTS = 400
+_TICKS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5)  # of a DET
+
+
+def roc(curves: Mapping[str, Roc], *, num_impostor: int) -> "Figure":
+    """Verification rate against false accept rate, from the lowest rate that the impostor pairs resolve."""
+    checks.at_least("num_impostor", num_impostor, 1)
+    lowest = max(1e-6, min(0.1, 1 / num_impostor))
+    rates = np.geomspace(lowest, 1.0, _POINTS)
+    lines = [
+        Curve(name, rates, curve.vr[np.searchsorted(curve.far, rates, side="right") - 1])
+        for name, curve in curves.items()
+    ]
+    figure = figures.roc(lines, min_far=lowest)
+    bottom = min(float(line.y.min()) for line in lines)
+    figure.axes[0].set_ylim(max(0.0, bottom - 0.05 * (1 - bottom) - 1e-3), 1 + 0.02 * (1 - bottom) + 1e-4)
+    return figure
+
+
+def det(curves: Mapping[str, Roc]) -> "Figure":
+    """False rejects against false accepts on probit axes, where Gaussian scores give a straight line."""
+    lines = []
+    for name, curve in curves.items():
+        kept = (curve.far > 0) & (curve.far < 1) & (curve.vr > 0) & (curve.vr < 1)
+        points = verification.det(Roc(*(field[kept][_spread(int(kept.sum()))] for field in curve)))
+        lines.append(Curve(name, points.probit_far, points.probit_frr))
+    figure = figures.curves(lines, x_label="false accept rate", y_label="false reject rate", markers=False)
+    axes = figure.axes[0]
+    places = verification.probit(np.asarray(_TICKS))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_ticks(places, [f"{100 * rate:g} %" for rate in _TICKS])
+    ends = np.concatenate([np.ravel(end) for line in lines for end in (line.x, line.y)] or [np.zeros(1)])
+    low, high = (float(end) for end in (np.min(ends, initial=-1.0), np.max(ends, initial=0.0)))
+    axes.set_xlim(low - 0.1, high + 0.1)
+    axes.set_ylim(low - 0.1, high + 0.1)
+    return figure
+
+
+def tippett(systems: Labelled) -> "Figure":
+    """Share of genuine and of impostor pairs whose log-likelihood ratio is at least the value on the axis."""
+    lines = []
+    for name, (scores, is_same) in systems.items():
+        for kind, values in (("genuine", scores[is_same]), ("impostor", scores[~is_same])):
+            ordered = np.sort(values[np.isfinite(values)])[::-1]
+            places = _spread(len(ordered))
+            label = f"{name}, {kind}" if len(systems) > 1 else kind
+            lines.append(Curve(label, ordered[places], (places + 1) / max(1, len(values))))
+    return figures.curves(
+        lines,
+        x_label="log-likelihood ratio, nats",
+        y_label="share of pairs at or above",
+        markers=False,
+        y_range=(0.0, 1.02),
+    )
+
+
+def histogram(scores: np.ndarray, is_same: np.ndarray, *, name: str, num_bins: int = 60) -> "Figure":
+    """Densities of genuine and impostor scores over common bins; infinite scores are left out."""
+    finite = np.isfinite(scores)
+    edges = np.histogram_bin_edges(scores[finite], bins=num_bins)
+    centers = (edges[1:] + edges[:-1]) / 2
+    lines = [
+        Curve(kind, centers, np.histogram(scores[finite & chosen], bins=edges, density=True)[0])
+        for kind, chosen in (("genuine", is_same), ("impostor", ~is_same))
+    ]
+    return figures.curves(lines, x_label=name, y_label="density", markers=False)
+
+
+def cross_entropy(systems: Labelled) -> "Figure":
+    """Empirical cross-entropy of ratios against the prior, with the best that their order allows and with no ratio."""
+    log_odds = np.linspace(-6.0, 6.0, 97)
+    lines = []
+    for name, (scores, is_same) in systems.items():
+        best = calibration.pav_llr(scores, is_same)
+        for label, values in ((name, scores), (f"{name}, best calibration", best)):
+            lines.append(Curve(label, log_odds, calibration.cross_entropy(values, is_same, log_odds)))
+    silent = calibration.cross_entropy(np.zeros(2), np.array([True, False]), log_odds)
+    lines.append(Curve("no ratio at all", log_odds, silent))
+    return figures.curves(
+        lines, x_label="prior log odds, nats", y_label="cross-entropy, bits", markers=False, y_range=(0.0, 1.05)
+    )
+
+
+def _spread(count: int) -> np.ndarray:
+    """Places among `count`, both ends among them, denser at the ends: there a curve of rates is read."""
+    if count <= _POINTS:
+        return np.arange(count)
+    half = np.geomspace(1, count / 2, _POINTS // 2).astype(int) - 1
+    return np.unique(np.concatenate([half, count - 1 - half]))

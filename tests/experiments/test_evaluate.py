@@ -1,0 +1,180 @@
+"""Scores of other systems: numbers as by scikit-learn and the definitions, whatever form the files have."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from configs import evaluate as configs
+from experiments.evaluate import measures, systems
+from experiments.evaluate.study import run
+from jaxface import metrics
+from jaxface.losses.calibration import Affine
+from jaxface.runtime import launch, params_io
+from tests.experiments import again
+
+
+def settings(**changes):
+    config = configs.get_config()
+    config.unlock()
+    config.num_resamples = 40
+    for name, value in changes.items():
+        section, _, field = name.rpartition("__")
+        (config[section] if section else config)[field] = value
+    return config.lock()
+
+
+@pytest.fixture
+def trials(rng):
+    """All pairs of 24 people with 3 images each by two systems, the second better."""
+    people = np.repeat(np.arange(24), 3)
+    first, second = np.triu_indices(len(people), 1)
+    keep = (people[first] == people[second]) | (rng.random(len(first)) < 0.3)
+    first, second = first[keep], second[keep]
+    same = people[first] == people[second]
+    noise = rng.normal(size=len(same))
+    names = [f"p{person:02d}/{k}.jpg" for k, person in enumerate(people)]
+    return {
+        "a": [names[i] for i in first],
+        "b": [names[j] for j in second],
+        "same": same,
+        "weak": 1.5 * same + noise,
+        "good": 3.0 * same + noise + 0.3 * rng.normal(size=len(same)),
+    }
+
+
+@pytest.fixture
+def table(trials, tmp_path):
+    rows = zip(*trials.values(), strict=True)
+    text = "a,b,same,weak,good\n" + "".join(f"{a},{b},{int(s)},{w:.17g},{g:.17g}\n" for a, b, s, w, g in rows)
+    (tmp_path / "scores.csv").write_text(text)
+    return tmp_path / "scores.csv"
+
+
+def test_the_report_and_the_numbers_of_two_systems(table, trials, tmp_path):
+    config = settings(trials=str(table))
+    results = launch.execute(run, config, tmp_path / "run")
+    for name in ("weak", "good"):
+        scores, same = trials[name], trials["same"]
+        far, vr, _ = roc_curve(same, scores, drop_intermediate=False)
+        assert results[f"{name}: AUC"] == pytest.approx(roc_auc_score(same, scores), abs=1e-12)
+        assert results[f"{name}: VR at FAR 0.01"] == pytest.approx(vr[far <= 0.01].max(), abs=1e-12)
+        crossing = np.argmax(far >= 1 - vr)
+        low, high = 1 - vr[crossing], far[crossing]
+        assert low - 1e-12 <= results[f"{name}: EER"] <= max(high, 1 - vr[crossing - 1])
+        saved = params_io.load(tmp_path / "run" / "params" / f"calibration-{name}.safetensors", Affine)
+        threshold = results[f"{name}: threshold of the costs"]
+        assert float(saved.slope) * threshold + float(saved.offset) == pytest.approx(0.0, abs=1e-9)
+        assert results[f"{name}: Cllr, calibrated"] < results[f"{name}: min Cllr"] + 0.1
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "Compared with weak" in page
+    assert "24 people" in page
+    written = np.load(tmp_path / "run" / "scores" / "calibrated.npz")
+    assert metrics.cllr(written["llr of good"], trials["same"]) == results["good: Cllr, calibrated"]
+    again.check(run, config, tmp_path / "run", results, table, "scores.csv")
+
+
+def test_every_form_gives_the_same_numbers(table, trials, tmp_path):
+    expected = systems.load(settings(trials=str(table)))
+    (tmp_path / "list.txt").write_text(
+        "".join(f"{int(s)} {a} {b}\n" for a, b, s in zip(trials["a"], trials["b"], trials["same"], strict=True))
+    )
+    for name in ("weak", "good"):
+        rows = list(zip(trials["b"], trials["a"], trials[name], strict=True))[::-1]
+        (tmp_path / f"{name}.txt").write_text("".join(f"{b} {a} {s:.17g}\n" for b, a, s in rows))
+    files = tuple(f"{name}={tmp_path}/{name}.txt" for name in ("weak", "good"))
+    found = systems.load(settings(trials=str(tmp_path / "list.txt"), systems=files))
+    assert list(found.scores) == ["weak", "good"]
+    for name in ("weak", "good"):
+        np.testing.assert_array_equal(found.scores[name], expected.scores[name])
+    for side, other in zip(found.people, expected.people, strict=True):
+        np.testing.assert_array_equal(side, other)
+
+
+def test_two_files_of_scores_have_no_intervals(trials, tmp_path):
+    for kind, chosen in (("genuine", trials["same"]), ("impostor", ~trials["same"])):
+        (tmp_path / kind).write_text("\n".join(map(str, trials["good"][chosen])))
+    config = settings(genuine=str(tmp_path / "genuine"), impostor=str(tmp_path / "impostor"))
+    results = launch.execute(run, config, tmp_path / "run")
+    assert results["score: EER"] == metrics.eer(metrics.roc(trials["good"], trials["same"]))
+    assert "so there are no intervals" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_the_calibration_of_a_trial_has_not_seen_its_people(table, trials):
+    config = settings(trials=str(table), num_folds=3)
+    known = systems.load(config)
+    scores = known.scores["good"]
+    found, _ = measures.calibrated(config, known, scores)
+    person = known.people[0][0]
+    touched = (known.people[0] == person) | (known.people[1] == person)
+    changed = np.where(touched, 100.0 - 5 * scores, scores)
+    moved, _ = measures.calibrated(config, known, changed)
+    folds = np.stack(measures._folds(config, known), axis=1)[touched]
+    number = np.sort(folds, axis=1) @ [config.num_folds, 1]
+    for pair in np.unique(number):  # one calibration for each pair of folds: it must be the same before and after
+        rows = np.flatnonzero(touched)[number == pair]
+        slope, offset = np.polyfit(scores[rows], found[rows], 1)
+        np.testing.assert_allclose(moved[rows], slope * changed[rows] + offset, rtol=1e-6)
+    assert np.abs(moved - found)[~touched].max() > 1e-3  # where those trials may be used, they are
+
+
+def test_distances_are_turned_round(table, trials, tmp_path):
+    text = table.read_text().splitlines()
+    rows = [line.split(",") for line in text[1:]]
+    table.write_text("a,b,same,d\n" + "".join(f"{a},{b},{s},{-float(w):.17g}\n" for a, b, s, w, _ in rows))
+    found = systems.load(settings(trials=str(table), distances=("d",)))
+    np.testing.assert_array_equal(found.scores["d"], trials["weak"])
+
+
+def test_a_full_matrix_also_identifies(rng, tmp_path):
+    people = [f"p{k}" for k in range(8)]
+    lines = ["a,b,same,s"]
+    for probe in [*people[:6], "x1", "x2"]:
+        for person in people:
+            score = rng.normal() + 4 * (probe == person)
+            lines.append(f"{person}/1.jpg,{probe}/2.jpg,{int(probe == person)},{score:.6f}")
+    (tmp_path / "scores.csv").write_text("\n".join(lines))
+    launch.execute(run, settings(trials=str(tmp_path / "scores.csv"), num_folds=3), tmp_path / "run")
+    assert {"cmc.svg", "open_set.svg"} <= {path.name for path in (tmp_path / "run" / "figures").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, "name what to evaluate: --config.trials=FILE, or both"),
+        ({"trials": "x", "genuine": "y", "impostor": "z"}, "name what to evaluate"),
+        ({"trials": "x", "systems": ("mine.txt",)}, "config.systems must hold NAME=FILE entries; got 'mine.txt'"),
+        ({"trials": "x", "prior": 1.0}, r"config.prior must lie in \(0, 1\)"),
+        ({"trials": "x", "far": (0.0,)}, r"config.far\[0\] must lie in \(0, 1\]"),
+        ({"trials": "x", "num_folds": 2}, "config.num_folds must be at least 3"),
+    ],
+)
+def test_fields_that_do_not_fit(changes, message):
+    with pytest.raises(ValueError, match=message):
+        systems.check(settings(**changes))
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "message"),
+    [
+        ("a,b,s\nx,y,1.5\n", {}, "no column says which pairs show one person: name it with --config.columns.same"),
+        ("a,b,same\nx,y,1\n", {}, "the trials have no scores: name a file with --config.systems"),
+        ("a,b,same,s\nx,y,1,2.5\n", {"reference": "t"}, "config.reference must be one of 's'; got 't'"),
+        (
+            "same,s,person_a,person_b\n1,2.5,ann,bob\n0,1.5,ann,cyd\n",
+            {},
+            "the truth contradicts the people of 1 trials; the first is row 1, with 'ann' and 'bob' as one person",
+        ),
+    ],
+)
+def test_trials_that_do_not_fit(text, changes, message, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        systems.load(settings(trials=str(tmp_path / "t.csv"), **changes))
+
+
+def test_results_are_plain_numbers(table, tmp_path):
+    launch.execute(run, settings(trials=str(table)), tmp_path / "run")
+    found = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert found["trials"] > found["genuine"] == 72
