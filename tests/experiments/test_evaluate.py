@@ -70,8 +70,8 @@ def test_the_report_and_the_numbers_of_two_systems(table, trials, tmp_path):
     page = (tmp_path / "run" / "report.html").read_text()
     assert "Compared with weak" in page
     assert "24 people" in page
-    written = np.load(tmp_path / "run" / "scores" / "calibrated.npz")
-    assert metrics.cllr(written["llr of good"], trials["same"]) == results["good: Cllr, calibrated"]
+    with np.load(tmp_path / "run" / "scores" / "calibrated.npz") as written:
+        assert metrics.cllr(written["llr of good"], trials["same"]) == results["good: Cllr, calibrated"]
     again.check(run, config, tmp_path / "run", results, table, "scores.csv")
 
 
