@@ -71,8 +71,8 @@ def rca(arrays: Mapping[int, Arrays]) -> Section:
         "Where RCA loses",
         (
             "RCA whitens the scatter within groups, which is singular with fewer images than pixels. After a PCA to m "
-            "axes it is regular, and the error depends on m. With a ridge instead, RCA keeps the directions in which no "
-            "group varies and which PCA throws away. As the ridge vanishes, its distances become those of NP-PER.",
+            "axes it is regular, and the error depends on m. With a ridge instead, RCA keeps the directions in which "
+            "no group varies and which PCA throws away. As the ridge vanishes, its distances become those of NP-PER.",
             Picture("rca_width.svg", figures.to_svg(by_width), "Ten groupings."),
             Picture("rca_ridge.svg", figures.to_svg(by_ridge), "Ten groupings."),
             Picture("rca_limit.svg", figures.to_svg(to_limit), "Mean absolute difference, each in units of its mean."),
@@ -116,8 +116,9 @@ def videos(config: ConfigDict, sizes: Sequence[int], arrays: Mapping[int, Arrays
     return Section(
         "Groups cut from videos",
         (
-            f"{study.num_people} simulated faces drift, turn and talk in videos, and sometimes jump. The frames between "
-            "two jumps are a group, up to a largest number. Training and test frames come from different videos.",
+            f"{study.num_people} simulated faces drift, turn and talk in videos, and sometimes jump. The frames "
+            "between two jumps are a group, up to a largest number. Training and test frames come from different "
+            "videos.",
             Picture("videos.svg", figures.to_svg(figure), f"Mean over {study.num_draws} sets of videos."),
             Table(
                 ("method", *(f"groups of {size}" for size in sizes)),
