@@ -4,3 +4,5 @@ Every room is a module of functions over pytrees of parameters: `from jaxface.su
 """
 
 __version__ = "0.1.0"
+
+__all__ = []
