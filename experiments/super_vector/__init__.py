@@ -2,8 +2,8 @@
 
 sets        pairs of descriptors of every image, and splits of the images
 codes       mixtures of the training descriptors, and every image as a vector
-recognize   nearest neighbour, multinomial logistic regression and Joint Bayes on any vectors
-cross_view  retrieval across two views of people who trained nothing
+recognize   nearest neighbour, multinomial logistic regression and Joint Bayes on any codes
+cross_view  retrieval across two views of people outside the training data
 report      tables and figures
 study       the stages, one after the other
 """

@@ -16,6 +16,7 @@ from jaxface.core import prng
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.linalg import distances
 from jaxface.mixtures import GMM, PCCAMixture, encoding, gmm, normalization
+from jaxface.mixtures.encoding import FisherScores
 
 FISHER = ("Fisher vector of x", "Fisher vector of y", "Fisher vectors of both")
 SUPER = ("latent vector", "gradient vector", "super vector", "super vector, whitened")
@@ -24,7 +25,7 @@ BASELINE = FISHER[2]
 
 
 def settings(config: ConfigDict) -> list[tuple[int, int]]:
-    """(components, latent dimensions): the default first, then other numbers of either."""
+    """Pairs (components, latent dimensions): the default first, then other numbers of one of the two."""
     default = (config.num_components, config.latent_dim)
     others = {(k, config.latent_dim) for k in config.components} | {(default[0], d) for d in config.latent_dims}
     return [default, *sorted(others - {default})]
@@ -54,10 +55,12 @@ _unit = jax.jit(distances.normalize)
 
 
 @jax.jit
-def _fisher_rows(model: GMM, view: jax.Array, scores: encoding.FisherScores) -> jax.Array:
-    def of_image(descriptors: jax.Array, scores: encoding.FisherScores) -> jax.Array:
-        settings = {"scoring": encoding.precomputed(scores), "normalization": normalization.unit_rows}
-        return mixtures.fisher_vector(model, descriptors, **settings)
+def _fisher_rows(model: GMM, view: jax.Array, scores: FisherScores) -> jax.Array:
+    """Fisher vectors `[i, f]` without unit length, so that those of two views can be joined."""
+
+    def of_image(descriptors: jax.Array, scores: FisherScores) -> jax.Array:
+        scoring = encoding.precomputed(scores)
+        return mixtures.fisher_vector(model, descriptors, scoring=scoring, normalization=normalization.unit_rows)
 
     return jax.vmap(of_image)(view, scores)
 
@@ -78,11 +81,11 @@ def super_vectors(
 
 @jax.jit
 def _super_vectors(
-    model: PCCAMixture, views: tuple[jax.Array, jax.Array], scores: encoding.FisherScores
+    model: PCCAMixture, views: tuple[jax.Array, jax.Array], scores: FisherScores
 ) -> Mapping[str, jax.Array]:
     """All codes from one E-step an image."""
 
-    def of_image(views: tuple[jax.Array, jax.Array], scores: encoding.FisherScores) -> Mapping[str, jax.Array]:
+    def of_image(views: tuple[jax.Array, jax.Array], scores: FisherScores) -> Mapping[str, jax.Array]:
         plain, whitened = map(encoding.precomputed, (scores, encoding.whiten(model, scores)))
         vectors = (
             mixtures.latent_vector(model, *views, scoring=plain),

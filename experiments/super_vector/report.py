@@ -18,8 +18,8 @@ from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
 from jaxface.reports.tables import Cell, Table, intervals_over, percent_interval
 
-Arrays = Mapping[int, Mapping[str, np.ndarray]]
-Across = Mapping[str, np.ndarray]
+Measured = Mapping[str, np.ndarray]  # by one number of training images, or across views
+Arrays = Mapping[int, Measured]  # by the number of training images
 _MEASURES = (*CLASSIFIERS, *(f"EER, {name}" for name in PAIR_SCORES))  # errors of identification, then of verification
 _CHALLENGERS = (SUPER[2], SUPER[0])
 _CCA = 1  # of SCORES: only one component has it
@@ -28,7 +28,7 @@ _CCA = 1  # of SCORES: only one component has it
 def headline(config: ConfigDict, arrays: Arrays) -> Table:
     """Identification error of every vector by the nearest neighbour, at the default size."""
     rows: list[tuple[Cell, ...]] = [
-        (method, *(_cell(found, found["errors"][0, m, 0]) for found in arrays.values()))
+        (method, *(_cell(measured, measured["errors"][0, m, 0]) for measured in arrays.values()))
         for m, method in enumerate(METHODS)
     ]
     return Table(
@@ -39,25 +39,25 @@ def headline(config: ConfigDict, arrays: Arrays) -> Table:
     )
 
 
-def sections(config: ConfigDict, arrays: Arrays, across: Across | None) -> tuple[Section, ...]:
+def sections(config: ConfigDict, arrays: Arrays, across: Measured | None) -> tuple[Section, ...]:
     """The body of the report."""
     body = [_classifiers(arrays), _differences(config, arrays), *_sizes(config, arrays)]
     body.append(_verification(config, arrays))
     return (*body, *([] if across is None else [_across(config, across)]))
 
 
-def results(config: ConfigDict, arrays: Arrays, across: Across | None) -> dict[str, float]:
+def results(config: ConfigDict, arrays: Arrays, across: Measured | None) -> dict[str, float]:
     """The headline numbers."""
-    found = {
+    errors = {
         f"error %, {method}, {classifier}, {num_train} images": 100 * float(each["errors"][0, m, c].mean())
         for num_train, each in arrays.items()
         for m, method in enumerate(METHODS)
         for c, classifier in enumerate(CLASSIFIERS)
     }
     if across is None:
-        return found
+        return errors
     rates = 100 * across["rank one"].mean(axis=-1)
-    return found | {
+    return errors | {
         f"rank 1 %, {SCORES[s]}, {k} components, {training}, {task}": float(rates[i, j, s, t])
         for i, k in enumerate(config.views.components)
         for j, training in enumerate(TRAINING)
@@ -71,29 +71,29 @@ def _size(num_components: int, latent_dim: int) -> str:
     return f"{num_components} components, {latent_dim} latent dimensions"
 
 
-def _shared(found: Mapping[str, np.ndarray]) -> float:
-    """By how much intervals are widened for the images that splits share."""
-    return float(found["test to train"].mean())
+def _shared(measured: Measured) -> float:
+    """The ratio by which intervals are widened for the images that splits share."""
+    return float(measured["test to train"].mean())
 
 
-def _cell(found: Mapping[str, np.ndarray], values: np.ndarray) -> Cell:
-    return _rate(values, _shared(found))
+def _cell(measured: Measured, values: np.ndarray) -> Cell:
+    return _rate(values, _shared(measured))
 
 
 def _rate(values: np.ndarray, ratio: float) -> Cell:
     return percent_interval(intervals.split_interval(values, test_to_train=ratio, within=intervals.RATE))
 
 
-def _gap(found: Mapping[str, np.ndarray], row: int, vectors: tuple[str, str], measure: int, ratio: float) -> Interval:
+def _gap(measured: Measured, row: int, vectors: tuple[str, str], measure: int, ratio: float) -> Interval:
     """The first of two vectors minus the second, by one measure at one size."""
-    first, second = (_measured(found)[row, METHODS.index(name), measure] for name in vectors)
+    first, second = (_all_measures(measured)[row, METHODS.index(name), measure] for name in vectors)
     return intervals.paired_interval(first, second, test_to_train=ratio, within=intervals.RATE)
 
 
-def _by_method(found: Mapping[str, np.ndarray], of: str, kinds: tuple[str, ...], caption: str) -> Table:
-    """Rates `found[of]` `[settings, methods, kinds, splits]` at the default size."""
+def _by_method(measured: Measured, of: str, kinds: tuple[str, ...], caption: str) -> Table:
+    """The rates named `of`, `[settings, methods, kinds, splits]`, at the default size."""
     rows: list[tuple[Cell, ...]] = [
-        (method, *(_cell(found, each) for each in found[of][0, m])) for m, method in enumerate(METHODS)
+        (method, *(_cell(measured, each) for each in measured[of][0, m])) for m, method in enumerate(METHODS)
     ]
     return Table(("vector", *kinds), rows, caption)
 
@@ -102,11 +102,11 @@ def _classifiers(arrays: Arrays) -> Section:
     return Section(
         "Who is it?",
         (
-            "The same vectors by three classifiers. Intervals are widened for the images that splits share, so they "
-            "speak of other images of such people.",
+            "Each vector with three classifiers. Intervals are widened for the images that splits share, so they "
+            "hold for other images of such people.",
             *(
-                _by_method(found, "errors", CLASSIFIERS, f"Identification error %, {num_train} images a person")
-                for num_train, found in arrays.items()
+                _by_method(measured, "errors", CLASSIFIERS, f"Identification error %, {num_train} images a person")
+                for num_train, measured in arrays.items()
             ),
         ),
     )
@@ -114,18 +114,18 @@ def _classifiers(arrays: Arrays) -> Section:
 
 def _differences(config: ConfigDict, arrays: Arrays) -> Section:
     rows: list[tuple[Cell, ...]] = []
-    for num_train, found in arrays.items():
+    for num_train, measured in arrays.items():
         for name in _CHALLENGERS:
             for m, measure in enumerate(_MEASURES):
-                plain, wide = (_gap(found, 0, (name, BASELINE), m, ratio) for ratio in (0.0, _shared(found)))
+                plain, wide = (_gap(measured, 0, (name, BASELINE), m, ratio) for ratio in (0.0, _shared(measured)))
                 rows.append(
                     (num_train, name, measure, percent_interval(plain), percent_interval(wide), _verdict(plain))
                 )
     labels, points = [], []
     by_size: list[tuple[Cell, ...]] = []
-    for num_train, found in arrays.items():
+    for num_train, measured in arrays.items():
         for (k, d), row in sorted((size, row) for row, size in enumerate(codes.settings(config))):
-            plain_gaps = [_gap(found, row, (SUPER[2], BASELINE), m, 0.0) for m in range(len(_MEASURES))]
+            plain_gaps = [_gap(measured, row, (SUPER[2], BASELINE), m, 0.0) for m in range(len(_MEASURES))]
             by_size.append((num_train, k, d, *map(percent_interval, plain_gaps)))
             labels.append(f"{num_train} images, {k} components, {d} latent")
             points.append(100 * np.array(plain_gaps[0], float))
@@ -135,9 +135,9 @@ def _differences(config: ConfigDict, arrays: Arrays) -> Section:
         "Does the super vector win?",
         (
             _summary(config, arrays),
-            "A row is the rate of errors of a vector minus that of both Fisher vectors, one after the other, on the "
-            "same splits; negative means fewer errors. The first interval is for other splits of these images, the "
-            "second is widened for the images that splits share.",
+            "A row is the error rate of a vector minus that of both Fisher vectors joined, on the same splits; a "
+            "negative number means fewer errors. The first interval holds for other splits of these images, the second "
+            "is widened for the images that splits share.",
             Table(
                 ("images a person", "vector", "measure", "these images", "other images", "verdict"),
                 rows,
@@ -153,9 +153,9 @@ def _differences(config: ConfigDict, arrays: Arrays) -> Section:
     )
 
 
-def _measured(found: Mapping[str, np.ndarray]) -> np.ndarray:
+def _all_measures(measured: Measured) -> np.ndarray:
     """`[settings, methods, measures, splits]`."""
-    return np.concatenate([found["errors"], found["eer"]], axis=2)
+    return np.concatenate([measured["errors"], measured["eer"]], axis=2)
 
 
 def _verdict(interval: Interval) -> str:
@@ -163,38 +163,36 @@ def _verdict(interval: Interval) -> str:
 
 
 def _summary(config: ConfigDict, arrays: Arrays) -> str:
-    """In words: at how many sizes the super vector errs less, and more, than the concatenated Fisher vectors."""
+    """The number of sizes at which the super vector is better, and worse, than the joined Fisher vectors, in words."""
     parts = []
     for m, measure in enumerate(_MEASURES):
         verdicts = [
-            _verdict(_gap(found, row, (SUPER[2], BASELINE), m, 0.0))
-            for found in arrays.values()
+            _verdict(_gap(measured, row, (SUPER[2], BASELINE), m, 0.0))
+            for measured in arrays.values()
             for row in range(len(codes.settings(config)))
         ]
         better, worse = (verdicts.count(name) for name in ("fewer errors", "more errors"))
         parts.append(f"{measure}: better at {better} of {len(verdicts)} sizes, worse at {worse}")
     return (
-        "The super vector against both Fisher vectors, at how many sizes the interval is clear of zero. "
-        + "; ".join(parts)
-        + "."
+        "Sizes at which the interval of super vector minus both Fisher vectors excludes zero. " + "; ".join(parts) + "."
     )
 
 
 def _sizes(config: ConfigDict, arrays: Arrays) -> list[Section]:
-    """Error against either number; nothing where there is one size only."""
+    """Error against the number of components and of latent dimensions; nothing for a single size."""
     pairs = codes.settings(config)
     sweeps: tuple[tuple[str, Callable[[tuple[int, int]], bool], int], ...] = (
         ("components", lambda pair: pair[1] == config.latent_dim, 0),
         ("latent dimensions", lambda pair: pair[0] == config.num_components, 1),
     )
     pictures = []
-    for num_train, found in arrays.items():
+    for num_train, measured in arrays.items():
         for what, belongs, place in sweeps:
             rows = sorted((pair[place], row) for row, pair in enumerate(pairs) if belongs(pair))
             if len(rows) < 2:
                 continue
             lines = [
-                Curve(name, [x for x, _ in rows], [100 * found["errors"][row, m, 0].mean() for _, row in rows])
+                Curve(name, [x for x, _ in rows], [100 * measured["errors"][row, m, 0].mean() for _, row in rows])
                 for m, name in enumerate(METHODS)
                 if m > 1
             ]
@@ -204,8 +202,8 @@ def _sizes(config: ConfigDict, arrays: Arrays) -> list[Section]:
     if not pictures:
         return []
     words = (
-        f"One number varies at a time, the other is {config.latent_dim} latent dimensions or "
-        f"{config.num_components} components. Fisher vectors have no latent dimensions."
+        f"One number varies at a time, at {config.latent_dim} latent dimensions or {config.num_components} components. "
+        "Fisher vectors have no latent dimensions."
     )
     return [Section("How many components, how many latent dimensions", (words, *pictures))]
 
@@ -214,21 +212,21 @@ def _verification(config: ConfigDict, arrays: Arrays) -> Section:
     return Section(
         "Verification",
         (
-            "Is it one person? Joint Bayes was trained on other images of the same people. "
-            + trials.rule(config.max_images, max(found["largest share"].max() for found in arrays.values())),
+            "Do two images show one person? Joint Bayes was trained on other images of the same people. "
+            + trials.rule(config.max_images, max(measured["largest share"].max() for measured in arrays.values())),
             *(
-                _by_method(found, "eer", PAIR_SCORES, f"EER %, {num_train} training images a person, 95 % intervals")
-                for num_train, found in arrays.items()
+                _by_method(measured, "eer", PAIR_SCORES, f"EER %, {num_train} training images a person, 95 % intervals")
+                for num_train, measured in arrays.items()
             ),
         ),
     )
 
 
-def _across(config: ConfigDict, across: Across) -> Section:
+def _across(config: ConfigDict, across: Measured) -> Section:
     floored = [str(k) for i, k in enumerate(config.views.components) if across["floored"][i].any()]
     caution = [
-        f"With {' and '.join(floored)} components there are too few pairs for full covariances: noise was raised to "
-        f"its floor of {config.views.ridge:g} times the mean variance."
+        f"With {' and '.join(floored)} components there are too few pairs for full covariances: the noise was raised "
+        f"to its floor of {config.views.ridge:g} times the mean variance."
     ]
     lines = [
         Curve(
@@ -241,12 +239,12 @@ def _across(config: ConfigDict, across: Across) -> Section:
     ]
     figure = figures.curves(lines, x_label="latent dimensions", y_label="rank-1 rate %", title=TASKS[1].capitalize())
     return Section(
-        "One view asks, the other answers",
+        "Search with one view in the other",
         (
-            f"Half of the people train; a query is view x of somebody else, the gallery is view y of all of those. "
-            f"{config.views.latent_dim} latent dimensions, full noise. Models are fitted to the pairs of a capture "
-            "(captures), or to every x of a person with every y (people). The first answer must be the same capture, "
-            "or, with that one taken out of the gallery, another capture of the person.",
+            f"Half of the people train. Probes are views x of the other people, the gallery holds their views y. "
+            f"{config.views.latent_dim} latent dimensions, full noise. Models are fitted to the pairs of captures "
+            "(captures), or to every x of a person with every y (people). The first answer must be the same capture "
+            "or, with that capture taken out of the gallery, another capture of the person.",
             *(_rank_one(config, across, t) for t in range(len(TASKS))),
             *(caution if floored else ()),
             Picture("across.svg", figures.to_svg(figure), "One component, mean over the splits."),
@@ -254,7 +252,7 @@ def _across(config: ConfigDict, across: Across) -> Section:
     )
 
 
-def _rank_one(config: ConfigDict, across: Across, task: int) -> Table:
+def _rank_one(config: ConfigDict, across: Measured, task: int) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for i, k in enumerate(config.views.components):
         for s, score in enumerate(SCORES):

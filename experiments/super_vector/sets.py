@@ -27,7 +27,7 @@ Options = tuple[tuple[str, Any], ...]  # arguments of `local_descriptors.encode`
 
 
 class Sets(NamedTuple):
-    """What the descriptors are made from, and who is shown."""
+    """The data that descriptors are computed from, and the person on each image."""
 
     values: tuple[jax.Array, ...]  # images [i, h, w]; or the two views [i, n] and [i, m]
     ids: np.ndarray  # int32 [i]
@@ -37,15 +37,15 @@ class Sets(NamedTuple):
 
 
 class Descriptors(NamedTuple):
-    """Principal coordinates of both descriptors, the axes from training images."""
+    """Principal coordinates of both kinds of descriptors; the axes come from training images."""
 
     x: jax.Array  # [i, s, r], of every image
     y: jax.Array  # [i, s, r]
-    sample: Pair  # [u, r] each, those of training images that mixtures are fitted to
+    sample: Pair  # [u, r] each, the descriptors of training images that mixtures are fitted to
 
 
 def check(config: ConfigDict, *, section: str = "") -> None:
-    """Refuses fields with values that no vector can be made with; the tour has them too."""
+    """Refuses values of fields that cannot work; the tour has the same fields in a section."""
     fields.counts(config, "num_train", "num_splits", "num_axes", "num_descriptors", "num_components", section=section)
     fields.counts(config, "latent_dim", "num_iters", "logistic.num_iters", "joint_bayes.num_iters", section=section)
     fields.counts(config, "max_images", minimum=2, section=section)
@@ -54,7 +54,7 @@ def check(config: ConfigDict, *, section: str = "") -> None:
 
 
 def path_of(config: ConfigDict) -> str | None:
-    """Where the images or the views lie, for the record of a run."""
+    """The path of the images or the views, for the record of a run."""
     return config.views.root if config.source == "views" else inputs.path_of(config.data)
 
 
@@ -65,11 +65,11 @@ def load(config: ConfigDict) -> Sets:
         return of_faces(config, inputs.load_faces(config.data))
     if config.views.root is None:
         raise ValueError("--config.views.root is missing: name a MATLAB file with a cell array of views.")
-    found = data.matlab.load_views(config.views.root, views=config.views.variable, labels=config.views.labels)
+    file = data.matlab.load_views(config.views.root, views=config.views.variable, labels=config.views.labels)
     for name, place in (("x", config.views.x), ("y", config.views.y)):
-        checks.at_most(f"config.views.{name}", place, len(found.views) - 1, f"the file has {len(found.views)} views")
-    pair = (jnp.asarray(found.views[place], inputs.working_dtype()) for place in (config.views.x, config.views.y))
-    return Sets(tuple(pair), found.ids, found.names, config.views.credit, ())
+        checks.at_most(f"config.views.{name}", place, len(file.views) - 1, f"the file has {len(file.views)} views")
+    pair = (jnp.asarray(file.views[place], inputs.working_dtype()) for place in (config.views.x, config.views.y))
+    return Sets(tuple(pair), file.ids, file.names, config.views.credit, ())
 
 
 def of_faces(config: ConfigDict, faces: LabelledImages) -> Sets:
@@ -80,21 +80,21 @@ def of_faces(config: ConfigDict, faces: LabelledImages) -> Sets:
 
 
 def random_splits(config: ConfigDict, ids: np.ndarray, num_train: int) -> list[Split]:
-    """`num_train` images of everybody train; probes are the same for every number, what the largest one leaves."""
+    """Splits with `num_train` training images of each person; the test images are the same for every such number."""
     most = max(config.num_train)
     fewest = int(np.bincount(ids).min())
     checks.at_most("config.num_train", most, fewest - 1, f"somebody has {fewest} images, and one must be left")
     return few_shot(ids, num_train=num_train, most_train=most, seed=config.seed, num_splits=config.num_splits)
 
 
-def describe(config: ConfigDict, sets: Sets, split: Split, number: int) -> Descriptors:
-    """PCA of each view on descriptors drawn from the training images, then every image in its coordinates."""
+def descriptors_of(config: ConfigDict, sets: Sets, split: Split, number: int) -> Descriptors:
+    """PCA of each view on descriptors drawn from the training images, then the coordinates of every image."""
     key = jax.random.fold_in(jax.random.key(config.seed), number)
     rng = np.random.default_rng((config.seed, 2, number))
     length = jax.eval_shape(partial(_pairs, sets.options), tuple(v[0] for v in sets.values))[0].shape[0]
     num_images = len(split.train)
-    each = min(length, -(-config.num_descriptors // num_images))
-    places = rng.permuted(np.tile(np.arange(length), (num_images, 1)), axis=1)[:, :each]
+    num_drawn = min(length, -(-config.num_descriptors // num_images))
+    places = rng.permuted(np.tile(np.arange(length), (num_images, 1)), axis=1)[:, :num_drawn]
     drawn = _drawn(tuple(v[split.train] for v in sets.values), jnp.asarray(places), options=sets.options)
     maps = []
     for name, view in zip("xy", drawn, strict=True):
@@ -109,20 +109,21 @@ def describe(config: ConfigDict, sets: Sets, split: Split, number: int) -> Descr
 
 
 def _pairs(options: Options, image: tuple[jax.Array, ...]) -> Pair:
-    """The descriptors `[s, n]` and `[s, m]` of one image; of two views, its only pair."""
+    """The descriptors `[s, n]` and `[s, m]` of one image; an image of two views has one pair."""
     if len(image) == 2:
         return image[0][None], image[1][None]
-    found = local_descriptors.encode(image[0], **dict(options))
-    return found.x, found.y
+    descriptors = local_descriptors.encode(image[0], **dict(options))
+    return descriptors.x, descriptors.y
 
 
 @partial(jax.jit, static_argnames="options")
 def _drawn(values: tuple[jax.Array, ...], places: jax.Array, *, options: Options) -> Pair:
-    """The descriptors at some places `[i, u]` of every image."""
+    """The descriptors at these places `[i, u]` of every image."""
 
-    def of_image(given: tuple[tuple[jax.Array, ...], jax.Array]) -> Pair:
-        x, y = _pairs(options, given[0])
-        return x[given[1]], y[given[1]]
+    def of_image(image_and_places: tuple[tuple[jax.Array, ...], jax.Array]) -> Pair:
+        image, places = image_and_places
+        x, y = _pairs(options, image)
+        return x[places], y[places]
 
     return jax.lax.map(of_image, (values, places), batch_size=_IMAGES)
 

@@ -9,7 +9,7 @@ from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params
 from jaxface.losses.minimization import minimize
 
-__all__ = ["Logistic", "fit", "logits", "predict"]
+__all__ = ["Logistic", "fit", "predict"]
 
 
 @params

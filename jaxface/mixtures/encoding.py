@@ -29,6 +29,7 @@ from jaxface.mixtures.normalization import Parts, standard
 from jaxface.mixtures.views import Mixture, View, batched_matvec, checked, is_full, noise_powers
 
 __all__ = [
+    "FisherScores",
     "autodiff",
     "closed_form",
     "encode_batch",

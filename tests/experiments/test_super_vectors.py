@@ -79,7 +79,7 @@ def test_two_views_from_a_file(tmp_path, rng):
     assert all(0 <= value <= 100 for value in results.values())
     assert results["rank 1 %, likelihood ratio, 1 components, people, another capture"] > 50  # by chance 15: 3 of 19
     page = (tmp_path / "run" / "report.html").read_text()
-    assert "One view asks" in page
+    assert "Search with one view" in page
     assert page.count("<figure>") >= 1
     with pytest.raises(ValueError, match=r"config\.views\.y must be at most 1 \(the file has 2 views\); got 2"):
         sets.load(changed("two_view", views__root=config.views.root, views__y=2))
@@ -93,7 +93,7 @@ def test_views_of_many_dimensions_are_reduced_on_people_who_train(num_axes, widt
     config = changed("two_view", num_splits=1, views__num_axes=num_axes)
     (people,) = cross_view.random_people(config, faces)
     assert tuple(view.shape for view in people.train) == tuple((12, width) for width in widths)
-    assert (people.queries.shape, people.gallery.shape) == tuple((12, width) for width in widths)
+    assert (people.probes.shape, people.gallery.shape) == tuple((12, width) for width in widths)
     # Principal coordinates of different views have nothing in common.
     assert people.is_one_space == (widths == (9, 9))
     if num_axes == 4:
