@@ -20,6 +20,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.subspaces = _subspaces()
     config.clusters = ConfigDict({"num_restarts": 50, "num_iters": 60, "num_components": 60})
     config.same_person = common.camera_change()
+    config.same_person.seed = 0  # of the PCA of many images
     config.same_person.target.loader = "camera"
     config.same_person.num_splits = 5
     config.same_person.target_people = (10,)

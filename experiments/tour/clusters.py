@@ -1,4 +1,4 @@
-"""k-means on faces without names: how pure the clusters are, and what the start has to do with it."""
+"""k-means on faces without names: how pure the clusters are, by two kinds of start."""
 
 from collections.abc import Mapping
 
@@ -32,25 +32,25 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     arrays: dict[str, np.ndarray] = {}
     for name, init in _STARTS.items():
         keys = prng.member_keys(prng.stream(key, name), config.num_restarts)
-        found = jax.vmap(lambda k, start=init: _clustered(k, z, start, len(faces.names), config.num_iters))(keys)
-        arrays[f"labels {name}"], arrays[f"inertia {name}"] = map(np.asarray, found)
+        restarts = jax.vmap(lambda k, start=init: _clustered(k, z, start, len(faces.names), config.num_iters))(keys)
+        arrays[f"labels {name}"], arrays[f"inertia {name}"] = map(np.asarray, restarts)
     return arrays
 
 
 def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
-    """The table of purity and accuracy, and what some clusters hold."""
+    """The table of purity and accuracy, and images of some clusters."""
     rows: list[tuple[Cell, ...]] = []
-    results: dict[str, float] = {}
+    purity_of_best: dict[str, float] = {}
     for name in _STARTS:
         labels, inertia = arrays[f"labels {name}"], arrays[f"inertia {name}"]
-        purity = np.array([clustering.purity(faces.ids, found) for found in labels])
-        accuracy = np.array([clustering.cluster_accuracy(faces.ids, found) for found in labels])
+        purity = np.array([clustering.purity(faces.ids, restart) for restart in labels])
+        accuracy = np.array([clustering.cluster_accuracy(faces.ids, restart) for restart in labels])
         best = int(np.argmin(inertia))
         spread = [f"{100 * v.mean():.1f} ± {100 * v.std(ddof=1):.1f}" for v in (purity, accuracy)]
         rows.append((name, *spread, percent(purity[best]), percent(accuracy[best]), float(inertia[best])))
-        results[f"purity of best, {name}"] = float(purity[best])
+        purity_of_best[name] = float(purity[best])
     best_labels = arrays["labels k-means++"][int(np.argmin(arrays["inertia k-means++"]))]
-    sheet = figures.image_grid(_members(best_labels, faces), title="What four clusters hold", cell=0.8)
+    sheet = figures.image_grid(_members(best_labels, faces), title="Four clusters", cell=0.8)
     section = Section(
         "Faces without names",
         (
@@ -67,16 +67,16 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
             ),
         ),
     )
-    headline = [("clusters", "k-means++: purity % of the best restart", rows[0][3])]
-    return Part(section, headline, results)
+    headline = [("clusters", "k-means++: purity % of the best restart", percent(purity_of_best["k-means++"]))]
+    return Part(section, headline, {f"purity of best, {name}": value for name, value in purity_of_best.items()})
 
 
 def _clustered(
     key: jax.Array, z: jax.Array, init: kmeans.Init, num_clusters: int, num_iters: int
 ) -> tuple[jax.Array, jax.Array]:
     fitted, _ = kmeans.fit(z, init(key, z, num_clusters=num_clusters), num_iters=num_iters)
-    found = kmeans.assign(fitted, z)
-    return found.labels, found.squared.sum()
+    assignment = kmeans.assign(fitted, z)
+    return assignment.labels, assignment.squared.sum()
 
 
 def _members(labels: np.ndarray, faces: LabelledImages) -> np.ndarray:

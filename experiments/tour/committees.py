@@ -43,10 +43,10 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
 def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     """The table, and error against the number of members."""
     ratio = float(arrays["test_to_train"])
-    rows: list[tuple[Cell, ...]] = [
-        (name, "–" if np.isnan(row).any() else _rate(row, ratio))
-        for name, row in zip(METHODS, arrays["errors"], strict=True)
-    ]
+    rates: dict[str, Cell] = {
+        name: "–" if np.isnan(errors).any() else _rate(errors, ratio)
+        for name, errors in zip(METHODS, arrays["errors"], strict=True)
+    }
     lines = [
         Curve(name.removeprefix("growth "), np.arange(1, len(accuracy) + 1), 100 * (1 - accuracy))
         for name, accuracy in arrays.items()
@@ -61,13 +61,14 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
             "fused.",
             Table(
                 ("method", "error % [95 % interval]"),
-                rows,
+                list(rates.items()),
                 f"Identification, mean over {arrays['errors'].shape[-1]} random splits; more by experiments.committee",
             ),
             Picture("committee.svg", figures.to_svg(figure), "First split; the table has the mean over all of them."),
         ),
     )
-    headline: list[tuple[Cell, ...]] = [("committee", "random subspaces, sum rule: error %", rows[3][1])]
+    shown = f"{COMMITTEES[0]}, sum rule"
+    headline: list[tuple[Cell, ...]] = [("committee", f"{shown}: error %", rates[shown])]
     mean = arrays["errors"].mean(axis=-1)
     results = {f"error, {name}": float(error) for name, error in zip(METHODS, mean, strict=True) if not np.isnan(error)}
     return Part(section, headline, results)

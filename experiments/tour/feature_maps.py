@@ -32,7 +32,8 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     """Both sets of curves, and a face there and back."""
     expansion, largest = int(arrays["expansion"]), int(arrays["sizes"][-1])
     errors = {kind: over_draws(arrays[kind][:, -1]) for kind in MAPS}
-    rows: list[tuple[Cell, ...]] = [(NAMES[kind], with_interval(error, digits=4)) for kind, error in errors.items()]
+    shown: dict[str, Cell] = {kind: with_interval(error, digits=4) for kind, error in errors.items()}
+    rows: list[tuple[Cell, ...]] = [(NAMES[kind], error) for kind, error in shown.items()]
     limits = {name: pictures.reach(arrays, name, expansion) for name in inverse.METHODS}
     back: list[tuple[Cell, ...]] = list(limits.items())
     section = Section(
@@ -48,7 +49,7 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
         ),
     )
     headline: list[tuple[Cell, ...]] = [
-        ("feature maps", f"error of the kernel by Fastfood, {largest} frequencies", rows[2][1]),
+        ("feature maps", f"error of the kernel by Fastfood, {largest} frequencies", shown["fastfood"]),
         ("feature maps", "pairs are inverted exactly up to |x| / sigma", limits["angles of pairs"]),
     ]
     return Part(section, headline, {f"error, {kind}": float(error.estimate) for kind, error in errors.items()})

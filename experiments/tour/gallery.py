@@ -1,4 +1,4 @@
-"""A gallery of faces that were made from their eye regions."""
+"""A gallery of faces, each reconstructed from its eye region."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,6 @@ from ml_collections import ConfigDict
 
 from experiments.hallucinate import faces as parts
 from experiments.hallucinate import methods
-from experiments.hallucinate.methods import METHODS
 from experiments.tour.part import Part
 from jaxface.data import LabelledImages
 from jaxface.metrics import bootstrap
@@ -27,6 +26,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     stack = np.stack([fold.test, np.where(mask[None, :], fold.test, 1.0), *images.values(), together])[:, rows]
     return {
         "names": np.array(config.methods),
+        "labels": np.array(list(methods.names(config).labels.values())),
         "psnr": np.stack([methods.psnr(each, fold.test) for each in images.values()]),
         "ids": fold.test_ids,
         "pictures": stack.reshape(*stack.shape[:2], *data.shape),
@@ -36,9 +36,11 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
 
 def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     """The gallery and the table."""
-    titles = [METHODS[str(name)].title for name in arrays["names"]]
-    found = [bootstrap.mean_interval(values, arrays["ids"], rng=np.random.default_rng(0)) for values in arrays["psnr"]]
-    rows: list[tuple[Cell, ...]] = [(title, with_interval(each)) for title, each in zip(titles, found, strict=True)]
+    titles = [str(label) for label in arrays["labels"]]
+    reached: dict[str, Cell] = {
+        title: with_interval(bootstrap.mean_interval(values, arrays["ids"], rng=np.random.default_rng(0)))
+        for title, values in zip(titles, arrays["psnr"], strict=True)
+    }
     labels = ("original", "what is seen", *titles, "the same with what is seen")
     grid = figures.image_grid(arrays["pictures"], row_labels=labels, cell=0.82)
     section = Section(
@@ -48,10 +50,14 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
             "and makes the rest: by a code on a dictionary of faces, by one in the feature space of a kernel, or by "
             "regression. They agree on light, pose and shape; a beard or a smile cannot be known from the eyes.",
             Picture("gallery.png", figures.to_png(grid, dpi=110), "People of the test part."),
-            Table(("method", "PSNR, dB"), rows, "95 % intervals over people; all methods: experiments.hallucinate"),
+            Table(
+                ("method", "PSNR, dB"),
+                list(reached.items()),
+                "95 % intervals over people; all methods: experiments.hallucinate",
+            ),
         ),
     )
-    best = int(np.argmax(arrays["psnr"].mean(axis=1)))
-    headline: list[tuple[Cell, ...]] = [("sparse", f"face from its eyes, {titles[best]}: PSNR, dB", rows[best][1])]
+    best = titles[int(np.argmax(arrays["psnr"].mean(axis=1)))]
+    headline: list[tuple[Cell, ...]] = [("sparse", f"face from its eyes, {best}: PSNR, dB", reached[best])]
     results = {f"PSNR, {title}": float(v.mean()) for title, v in zip(titles, arrays["psnr"], strict=True)}
     return Part(section, headline, results)

@@ -1,4 +1,4 @@
-"""What a section of the tour gives the page."""
+"""The contribution of a section of the tour to the page."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from jaxface.reports.tables import Cell
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """What a section adds to the page: itself, rows of the table on top, and numbers for results.json."""
+    """A section, its rows in the table at the top, and its numbers for results.json."""
 
     section: Section
     headline: Sequence[Sequence[Cell]]  # (system, what was measured, value)

@@ -1,4 +1,4 @@
-"""Pixels to vectors: what the descriptors look like, and how far each goes with plain nearest neighbour."""
+"""Pixels to vectors: pictures of the descriptors, and the error of the nearest neighbour on each."""
 
 from collections.abc import Mapping
 
@@ -24,19 +24,19 @@ _errors = jax.jit(jax.vmap(recognition.cosine_error, in_axes=(None, None, 0, 0))
 def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Nearest-neighbour errors `[pipelines, splits]`, and pictures of the descriptors."""
     parts = splits.k_shot(faces.ids, num_train=config.num_train, num_splits=config.num_splits, rng=rng)
-    gallery, probes = splits.rows_in(parts, 0), splits.rows_in(parts, 1)
+    drawn = splits.of_parts(parts)
     images = jnp.asarray(faces.images, inputs.working_dtype())
     names, errors, widths = [], [], []
     for name, steps in config.pipelines.items():
         x = inputs.encode(images, steps)
         names.append(name)
         widths.append(x.shape[1])
-        errors.append(_errors(x, faces.ids, gallery, probes))
+        errors.append(_errors(x, faces.ids, drawn.train, drawn.test))
     return {
         "names": np.array(names),
         "widths": np.array(widths),
         "errors": np.stack(errors),
-        "test_to_train": np.array(probes.shape[1] / gallery.shape[1]),
+        "test_to_train": np.array(drawn.test_to_train),
         "pictures": _pictures(images, faces.ids),
     }
 
@@ -53,7 +53,7 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     sheet = figures.image_grid(
         arrays["pictures"],
         row_labels=("image", "local norm", "LBP codes", "HOG"),
-        title="One face each of the first people, and what three descriptors see",
+        title="One face each of the first people, and three descriptors of it",
     )
     section = Section(
         "Pixels to vectors",

@@ -28,19 +28,19 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     study = _scaled(config, len(faces.names))
     (train,) = study.target_people
     ratio = study.test_people / (train + study.calibration_people)
-    found = measures.measure(study, *domains.clean_and_changed(study, faces, rng), rng)
-    return found | {"test_to_train": np.asarray(ratio), "max_images": np.asarray(study.max_images)}
+    measured = measures.measure(study, *domains.clean_and_changed(study, faces, rng), rng)
+    return measured | {"test_to_train": np.asarray(ratio), "max_images": np.asarray(study.max_images)}
 
 
 def _scaled(config: ConfigDict, people: int) -> ConfigDict:
     """The config with its parts in about the same proportion, each of two people at least."""
     (train,) = config.target_people
     parts = (config.source_people, config.calibration_people, config.test_people, train)
-    wanted = sum(parts)
-    if people >= wanted:
+    num_people = sum(parts)
+    if people >= num_people:
         return config
     checks.at_least("number of people", people, 2 * len(parts), "two each for source, target, calibration and test")
-    sizes = [max(2, part * people // wanted) for part in parts]
+    sizes = [max(2, part * people // num_people) for part in parts]
     while sum(sizes) > people:
         sizes[sizes.index(max(sizes))] -= 1
     study = config.copy_and_resolve_references().unlock()
@@ -53,10 +53,10 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     """Domains, the table, the ROC and the distribution of scores."""
     mean = arrays["measures"][:, : len(_METHODS), -1].mean(axis=-1)
     ratio, show = float(arrays["test_to_train"]), (percent_interval, with_interval, with_interval)
-    rows: list[tuple[Cell, ...]] = [
-        (method, *(show[i](_over_splits(arrays, i, m, ratio)) for i in range(len(MEASURES))))
+    cells: dict[str, dict[str, Cell]] = {
+        method: {measure: show[i](_over_splits(arrays, i, m, ratio)) for i, measure in enumerate(MEASURES)}
         for m, method in enumerate(_METHODS)
-    ]
+    }
     (size,) = (key.rpartition(" ")[2] for key in arrays if key.startswith("calibrated scores"))
     scores, is_same = arrays[f"calibrated scores {size}"], arrays[f"is_same {size}"]
     curves = []
@@ -69,7 +69,7 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     middle = (edges[1:] + edges[:-1]) / 2
     histogram = figures.curves(
         [Curve("one person", middle, shares[0]), Curve("two people", middle, shares[1])],
-        x_label="calibrated log-likelihood ratio, nats", y_label="density", title="What the scores say", markers=False,
+        x_label="calibrated log-likelihood ratio, nats", y_label="density", title="Scores of transfer", markers=False,
     )  # fmt: skip
     sheet = figures.image_grid(arrays["pictures"], row_labels=("source", "target"), title="Two cameras")
     section = Section(
@@ -82,7 +82,7 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
             Picture("cameras.png", figures.to_png(sheet), "Source and target domain."),
             Table(
                 ("method", "EER %", "Cllr, raw, bits", "Cllr, calibrated, bits"),
-                rows,
+                [(method, *row.values()) for method, row in cells.items()],
                 f"New people: {intervals_over(arrays['measures'].shape[-1], 'random splits')}; more by "
                 "experiments.verify",
             ),
@@ -91,8 +91,8 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
         ),
     )
     headline = [
-        ("Joint Bayes", "transfer: EER % under another camera", rows[TRANSFER][1]),
-        ("Joint Bayes", "transfer: Cllr, bits", rows[TRANSFER][3]),
+        ("Joint Bayes", "transfer: EER % under another camera", cells[METHODS[TRANSFER]]["EER"]),
+        ("Joint Bayes", "transfer: Cllr, bits", cells[METHODS[TRANSFER]]["Cllr"]),
     ]
     results = {
         f"{measure}, {method}": float(mean[i, m])

@@ -10,21 +10,26 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common import inputs, recognition, trials
+from experiments.tour import unseen_people
 from experiments.tour.part import Part
-from jaxface.core import checks, pair_counts
+from jaxface.core import checks
 from jaxface.core.blocks import each_row
-from jaxface.core.fitinfo import raise_if_failed
-from jaxface.data import LabelledImages, pairs, splits
-from jaxface.linalg import distances, scatter, spectral
-from jaxface.metrics import bootstrap, intervals, streaming, verification
+from jaxface.data import LabelledImages, splits
+from jaxface.linalg import scatter, spectral
+from jaxface.metrics import intervals
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
 from jaxface.reports.tables import Estimate, Table, percent_interval
-from jaxface.subspace import LinearMap, lda, leading, pca, transform
+from jaxface.subspace import lda, leading, pca
 
 _SHOWN = 9  # eigenfaces on the page
-_METHODS = ("raw pixels", "Eigenfaces", "Fisherfaces, PCA width chosen", "Fisherfaces, ridge chosen")
+_METHODS = {
+    "raw": "raw pixels",
+    "eigen": "Eigenfaces",
+    "width": "Fisherfaces, PCA width chosen",
+    "ridge": "Fisherfaces, ridge chosen",
+}
 
 
 def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -34,35 +39,28 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
         faces.ids, num_folds=int(np.bincount(faces.ids).min()), num_splits=config.num_splits, rng=rng
     )
     _check(config, np.bincount(faces.ids))
-    train, held_out = range(config.num_train - 1), config.num_train - 1
-    inner = splits.rows_in(folds, train), splits.rows_in(folds, held_out)
-    outer = (
-        splits.rows_in(folds, range(config.num_train)),
-        splits.rows_in(folds, range(config.num_train, folds.max() + 1)),
-    )
-    arrays: dict[str, Any] = {
-        "test_to_train": outer[1].shape[1] / outer[0].shape[1],
-        "inner_images": inner[0].shape[1],
-    }
+    inner = splits.of_parts(folds, train=range(config.num_train - 1), test=config.num_train - 1)
+    outer = splits.of_parts(folds, train=range(config.num_train), test=range(config.num_train, folds.max() + 1))
+    arrays: dict[str, Any] = {"test_to_train": outer.test_to_train, "inner_images": inner.train.shape[1]}
     rotated = _rotated(x)
-    for part, rows in (("held_out", inner), ("test", outer)):
-        for name, errors in _errors(config, rotated, faces.ids, *rows).items():
+    for part, drawn in (("held_out", inner), ("test", outer)):
+        for name, errors in _errors(config, rotated, faces.ids, drawn.train, drawn.test).items():
             arrays[f"{part}_{name}"] = errors
     arrays |= {"components": config.components, "pca_widths": config.pca_widths, "ridges": config.ridges}
     ridge = config.ridges[int(np.argmin(np.mean(arrays["held_out_ridge"], axis=0)))]
-    arrays |= _verification(config, x, faces, ridge, rng)
+    arrays |= unseen_people.verified(config, x, faces, ridge, rng)
     arrays |= _pictures(x, faces, int(max(config.components)), ridge)
     return {name: np.asarray(value) for name, value in arrays.items()}
 
 
 def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     """Pictures of the bases, error curves, the ROC, and the two tables."""
-    chosen = [_chosen(arrays, kind) for kind in ("raw", "eigen", "width", "ridge")]
-    ratio = float(arrays["test_to_train"])
-    mean = [intervals.split_interval(row, test_to_train=ratio, within=intervals.RATE) for row in chosen]
-    gain = intervals.paired_interval(chosen[1], chosen[3], test_to_train=ratio, within=intervals.RATE)
-    eer = [Estimate(*(100 * arrays["eer"][k])) for k in range(4)]
-    rate = [Estimate(*(100 * arrays["rate"][k])) for k in range(4)]
+    chosen = {kind: _chosen(arrays, kind) for kind in _METHODS}
+    over_splits = {"test_to_train": float(arrays["test_to_train"]), "within": intervals.RATE}
+    mean = {kind: intervals.split_interval(errors, **over_splits) for kind, errors in chosen.items()}
+    gain = intervals.paired_interval(chosen["eigen"], chosen["ridge"], **over_splits)
+    eer = {kind: Estimate(*(100 * arrays["eer"][k])) for k, kind in enumerate(_METHODS)}
+    rate = {kind: Estimate(*(100 * arrays["rate"][k])) for k, kind in enumerate(_METHODS)}
     low, high = 100 * arrays["counted_eer"]
     sheet = figures.image_grid(
         arrays["bases"], row_labels=("Eigenfaces", "Fisherfaces"), symmetric=True, title="Axes of the two subspaces"
@@ -87,7 +85,7 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
             Picture("identification.svg", figures.to_svg(_error_curves(arrays)), "Test error, mean over the splits."),
             Table(
                 ("method", "identification error %, 95 % interval", "EER %, 95 % interval", "VR % at 1 % FAR"),
-                list(zip(_METHODS, map(percent_interval, mean), eer, rate, strict=True)),
+                [(name, percent_interval(mean[kind]), eer[kind], rate[kind]) for kind, name in _METHODS.items()],
                 "Identification of known people, and verification of people never seen in training",
             ),
             f"On the same splits, Fisherfaces with a ridge make {percent_interval(gain)} points fewer errors "
@@ -102,11 +100,12 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
         ),
     )
     headline = [
-        ("subspaces", f"{name}: identification error %", percent_interval(m))
-        for name, m in zip(_METHODS[1:], mean[1:], strict=True)
-    ] + [("subspaces", f"{_METHODS[3]}: EER % on unseen people", eer[3])]
-    results = {f"identification error, {name}": m.estimate for name, m in zip(_METHODS, mean, strict=True)}
-    results |= {f"EER, {name}": float(arrays["eer"][k][0]) for k, name in enumerate(_METHODS)}
+        ("subspaces", f"{name}: identification error %", percent_interval(mean[kind]))
+        for kind, name in _METHODS.items()
+        if kind != "raw"
+    ] + [("subspaces", f"{_METHODS['ridge']}: EER % on unseen people", eer["ridge"])]
+    results = {f"identification error, {name}": mean[kind].estimate for kind, name in _METHODS.items()}
+    results |= {f"EER, {name}": float(arrays["eer"][k][0]) for k, name in enumerate(_METHODS.values())}
     return Part(section, headline, results)
 
 
@@ -204,61 +203,6 @@ def _chosen(arrays: Mapping[str, np.ndarray], kind: str) -> np.ndarray:
     return np.take_along_axis(arrays[f"test_{kind}"], best[:, None], axis=1)[:, 0]
 
 
-def _cosines(params: Any, a: jax.Array, b: jax.Array) -> jax.Array:
-    del params
-    return distances.cosine_matrix(a, b)
-
-
-def _maps(config: ConfigDict, x: jax.Array, ids: np.ndarray, ridge: float) -> list[LinearMap]:
-    """The four representations fitted on labelled training rows; raw pixels are a map that only centres."""
-    people = int(ids.max()) + 1
-    eigen, info = pca.fit(x, num_components=max(config.components))
-    raise_if_failed(info, "Eigenfaces")
-    maps = [LinearMap(mean=x.mean(axis=0), basis=jnp.eye(x.shape[1], dtype=x.dtype)), eigen]
-    settings = ({"pca_components": min(config.pca_widths)}, {"pca_components": len(x) - 1, "ridge": ridge})
-    for setting in settings:
-        fitted, info = lda.fit(x, jnp.asarray(ids), num_classes=people, num_components=people - 1, **setting)
-        raise_if_failed(info, "Fisherfaces")
-        maps.append(fitted)
-    return maps
-
-
-def _verification(
-    config: ConfigDict, x: jax.Array, faces: LabelledImages, ridge: float, rng: np.random.Generator
-) -> dict[str, Any]:
-    """Half of the people train, all pairs of the other half are scored; intervals over people."""
-    people = len(faces.names)
-    part = splits.identity_disjoint(faces.ids, num_people=(people // 2, people - people // 2), rng=rng)[0]
-    names, train_ids = np.unique(faces.ids[part == 0], return_inverse=True)
-    unseen = np.flatnonzero(part == 1)
-    unseen = unseen[pairs.limited(faces.ids[unseen], max_rows=config.max_images)]
-    test, test_ids = x[unseen], faces.ids[unseen]
-    trial = pairs.all_pairs(test_ids)
-    found = []
-    for fitted in _maps(config, x[part == 0], train_ids.astype(np.int32), ridge):
-        z = each_row(transform, fitted, test)
-        scores = np.asarray(_cosines(None, z, z))[trial.first, trial.second]
-        first, second = test_ids[trial.first], test_ids[trial.second]
-        found.append(
-            bootstrap.subject_bootstrap(
-                scores, trial.is_same, first, second, rng=rng, num_resamples=config.num_resamples, far=(0.01,)
-            )
-        )
-    counts = pair_counts.count_all_pairs(_cosines, None, z, test_ids)
-    curve = streaming.roc(counts.edges, counts.genuine, counts.impostor)
-    return {
-        "eer": [tuple(f.eer) for f in found],
-        "rate": [np.concatenate([np.asarray(v) for v in f.verification_rate]) for f in found],
-        "band_far": found[0].band_far,
-        "band": [np.stack(f.band_vr) for f in found],
-        "counted_eer": tuple(streaming.eer_bounds(curve)),
-        "exact_eer": verification.eer(verification.roc(scores, trial.is_same)),
-        "num_train_people": len(names),
-        "max_images": config.max_images,
-        "largest share": trials.share_of(test_ids),
-    }
-
-
 def _pictures(x: jax.Array, faces: LabelledImages, width: int, ridge: float) -> dict[str, Any]:
     """The first axes of both subspaces, and faces rebuilt from few coordinates."""
     shape = faces.images.shape[1:3]
@@ -308,5 +252,9 @@ def _error_curves(arrays: Mapping[str, np.ndarray]) -> Any:
 
 
 def _roc(arrays: Mapping[str, np.ndarray]) -> Any:
-    lines = [Curve(name, arrays["band_far"], *arrays["band"][k]) for k, name in enumerate(_METHODS) if k in (0, 1, 3)]
+    lines = [
+        Curve(name, arrays["band_far"], *arrays["band"][k])
+        for k, (kind, name) in enumerate(_METHODS.items())
+        if kind != "width"
+    ]
     return figures.roc(lines, title="Verification of unseen people", min_far=1e-3)
