@@ -2,16 +2,16 @@
 
     python -m experiments.super_vector --config=configs/super_vector.py --workdir=runs/super_vector
 
-The default is ORL with 2 and 5 training images a person, about 20 minutes on two cores. Expected with 2 images, nearest
-neighbour: 7.0 % for the Fisher vectors of both views, 6.3 % for the super vector, a difference within the noise; by
-logistic regression 5.2 and 5.9 %. EER of the cosine: 8.3 and 6.9 %.
+The default is ORL with 2 and 5 training images a person, about 20 minutes on two cores. Expected error with 2 images and
+the nearest neighbour: 7.0 % for the Fisher vectors of both views, 6.3 % for the super vector, a difference within the
+noise; with logistic regression 5.2 and 5.9 %. EER of the cosine: 8.3 and 6.9 %.
 
-`:two_view` takes a file of visible and infrared views, `--config.views.root=buaaRnSp.mat`, and adds retrieval across
-views, 5 minutes. Expected there: the first answer is another capture of the person for 81 % of the queries by the
-likelihood ratio and 71 % by CCA.
+`:two_view` reads a file of visible and infrared views, `--config.views.root=buaaRnSp.mat`, and adds retrieval across
+views, 5 minutes. Expected: the first answer is another capture of the person for 81 % of the probes by the likelihood
+ratio and for 71 % by CCA.
 
-`:lfw` takes the people of LFW with 20 images or more, `--config.data.root=LFW`, 4 minutes. Expected with 5 images and
-logistic regression: 35.7 % for the Fisher vectors of both views, 32.5 % for the super vector.
+`:lfw` takes the people of LFW with 20 images or more, `--config.data.root=LFW`, 4 minutes. Expected error with 5 images
+and logistic regression: 35.7 % for the Fisher vectors of both views, 32.5 % for the super vector.
 """
 
 from ml_collections import ConfigDict
@@ -21,17 +21,17 @@ from configs import common
 
 
 def get_config(variant: str | None = None) -> ConfigDict:
-    """The whole study; see the fields."""
+    """All fields of the study."""
     config = common.base(x64=False)
-    config.source = "images"  # or views: a file with one pair of vectors an image
+    config.source = "images"  # or views: a file with one pair of vectors for each image
     config.data = common.orl_faces(height=56, width=46)
     config.views = ConfigDict()
     config.views.root = placeholder(str)  # the MATLAB file
     config.views.variable = "data"  # the cell array of views
-    config.views.labels = "truth"
-    config.views.x = 0  # which of its views
+    config.views.labels = "truth"  # the array of labels
+    config.views.x = 0  # place of view x in the cell array
     config.views.y = 1
-    config.views.num_axes = placeholder(int)  # PCA of each view before CCA; None takes the views as they are
+    config.views.num_axes = placeholder(int)  # PCA of each view before CCA; None for no PCA
     config.views.credit = ""
     config.views.components = (1, 2, 4)  # of the models for retrieval across views; 1 is CCA
     config.views.latent_dim = 80
@@ -39,25 +39,25 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.views.ridge = 0.01  # relative to the mean variance of a view
     config.views.num_iters = 30
     config.update(vectors())
-    config.components = (4, 16, 32)  # at the latent dimension above
-    config.latent_dims = (4, 8, 16, 32, 48)  # with the number of components above
+    config.components = (4, 16, 32)  # further sizes, with config.latent_dim
+    config.latent_dims = (4, 8, 16, 32, 48)  # further sizes, with config.num_components
     return common.variant(config, variant, {"smoke": _smoke, "lfw": _lfw, "two_view": _two_view})
 
 
 def vectors() -> ConfigDict:
-    """From images to vectors, and what tells people apart by them; the tour has these fields too."""
+    """Descriptors, codes and classifiers; a section of the tour has the same fields."""
     config = ConfigDict()
     config.descriptors = ConfigDict()  # of images: gradients (x) and binary patterns (y) of dense patches
-    config.descriptors.cells = (4,)  # pixels, one a scale
-    config.descriptors.radii = (1.0,)  # of the patterns, one a scale
+    config.descriptors.cells = (4,)  # side of a cell in pixels, one number for each scale
+    config.descriptors.radii = (1.0,)  # of the patterns in pixels, one for each scale
     config.descriptors.block = 4  # cells along a side of a patch
     config.descriptors.stride = 2  # pixels
     config.descriptors.num_bins = 8
     config.num_train = (2, 5)  # images a person
     config.num_splits = 10
-    config.max_images = 10  # probes of a person, in the pairs of the verification
+    config.max_images = 10  # at most so many probes of a person in the pairs of the verification
     config.num_axes = 64  # PCA of each kind of descriptor
-    config.num_descriptors = 30_000  # of training images, that PCA and mixtures are fitted to
+    config.num_descriptors = 30_000  # of training images, for the fit of PCA and mixtures
     config.num_components = 16
     config.latent_dim = 32
     config.num_iters = 50  # of EM
@@ -67,7 +67,7 @@ def vectors() -> ConfigDict:
 
 
 def small(config: ConfigDict) -> None:
-    """The fields of `vectors` for a quick look at images of 28 x 23 pixels."""
+    """Values of `vectors` for a quick run on images of 28 x 23 pixels."""
     config.descriptors.block = 2
     config.descriptors.stride = 4
     config.num_train = (2,)
@@ -98,11 +98,11 @@ def _lfw(config: ConfigDict) -> None:
 
 
 def _two_view(config: ConfigDict) -> None:
-    """Visible (x) and infrared (y) views of 150 people, one pair an image."""
+    """Visible (x) and infrared (y) views of 150 people, one pair for each image."""
     config.source = "views"
     config.views.credit = "Visible and near-infrared face views: BUAA-VisNir"
     config.num_axes = 30
-    config.num_components = 1  # of 300 pairs: a second one collapses onto a few of them
+    config.num_components = 1  # for 300 pairs: a second component collapses onto a few of them
     config.latent_dim = 8
     config.components = (1,)
     config.latent_dims = (4, 8, 16)
