@@ -56,7 +56,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
 def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
     """Pictures of the bases, error curves, the ROC, and the two tables."""
     chosen = {kind: _chosen(arrays, kind) for kind in _METHODS}
-    over_splits = {"test_to_train": float(arrays["test_to_train"]), "within": intervals.RATE}
+    over_splits: dict[str, Any] = {"test_to_train": float(arrays["test_to_train"]), "within": intervals.RATE}
     mean = {kind: intervals.split_interval(errors, **over_splits) for kind, errors in chosen.items()}
     gain = intervals.paired_interval(chosen["eigen"], chosen["ridge"], **over_splits)
     eer = {kind: Estimate(*(100 * arrays["eer"][k])) for k, kind in enumerate(_METHODS)}
