@@ -61,13 +61,15 @@ def _committees(
     one key and most of their random axes, so they differ by their sizes and not by their luck.
     """
     variances = (samples.train**2).mean(axis=0)
-    sizes_of_fit = {"num_classes": num_people, "num_components": min(width, num_people - 1)}
+    num_components = min(width, num_people - 1)
 
     def at(setting: jax.Array) -> tuple[Growth, Diagnosis, FitInfo]:
         fixed, drawn = setting
         draws = {"num_members": num_members, "num_fixed": fixed, "num_random": drawn, "width": width, "floor": floor}
         axes = sampling.feature_subspaces(key, variances, **draws)
-        members, info = lda_member.fit(samples.train, samples.train_ids, axes, **sizes_of_fit)
+        members, info = lda_member.fit(
+            samples.train, samples.train_ids, axes, num_classes=num_people, num_components=num_components
+        )
         log_p = log_posteriors(members, samples.probes, posterior=posterior)
         return growth(log_p, samples.probe_ids), diagnose(log_p, samples.probe_ids), info
 

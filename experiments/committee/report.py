@@ -118,10 +118,14 @@ def _sizes(arrays: Arrays) -> Section:
         (int(num_train), int(fixed), int(drawn), f"{a:.3f}", f"{t:.3f}", f"{c:.2f}")
         for num_train, found in arrays.items()
         for fixed, drawn, a, t, c in zip(
-            found["fixed"], found["drawn"], found["average error"], found["committee error"], found["correlation"],
+            found["fixed"],
+            found["drawn"],
+            found["average error"],
+            found["committee error"],
+            found["correlation"],
             strict=True,
         )
-    ]  # fmt: skip
+    ]
     return Section(
         "How many axes, how many members",
         (
@@ -147,9 +151,12 @@ def _choice(arrays: Arrays) -> Section:
             Curve("0-1 error of the committee", found["rho"], found["rho error"]),
         ]
         figure = figures.curves(
-            lines, x_label="candidates a member may choose from", y_label="error, correlation", log_x=True,
+            lines,
+            x_label="candidates a member may choose from",
+            y_label="error, correlation",
+            log_x=True,
             title=f"{num_train} training images a person",
-        )  # fmt: skip
+        )
         pictures.append(Picture(f"choice_{num_train}.svg", figures.to_svg(figure), "First split."))
     return Section(
         "Strength against diversity",

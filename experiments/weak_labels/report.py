@@ -60,13 +60,20 @@ def rca(arrays: Mapping[int, Arrays]) -> Section:
     gaps = [Curve(f"groups of {size}", found["ridges"], found["gap"]) for size, found in arrays.items()]
     by_width = figures.curves(widths, x_label="PCA axes m", y_label="error %", title="RCA depends on its PCA")
     by_ridge = figures.curves(
-        ridges, x_label="ridge, in units of the mean eigenvalue", y_label="error %", title="RCA with a ridge",
+        ridges,
+        x_label="ridge, in units of the mean eigenvalue",
+        y_label="error %",
+        title="RCA with a ridge",
         log_x=True,
-    )  # fmt: skip
+    )
     to_limit = figures.curves(
-        gaps, x_label="ridge, in units of the mean eigenvalue", y_label="relative gap of squared distances",
-        title="As the ridge vanishes: NP-PER", log_x=True, log_y=True,
-    )  # fmt: skip
+        gaps,
+        x_label="ridge, in units of the mean eigenvalue",
+        y_label="relative gap of squared distances",
+        title="As the ridge vanishes: NP-PER",
+        log_x=True,
+        log_y=True,
+    )
     return Section(
         "Where RCA loses",
         (

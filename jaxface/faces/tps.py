@@ -68,7 +68,7 @@ def transform(spline: ThinPlateSpline, points: ArrayLike) -> jax.Array:
     """f(p) of every row of `points [n, 2]`: `[n, 2]`."""
     checks.shapes(points=(points, "n 2"))
     checks.floating(points=points)
-    local = (points - spline.mean[None, :]) / spline.scale
+    local = (jnp.asarray(points) - spline.mean[None, :]) / spline.scale
     return _with_ones(local) @ spline.affine + _radial(local, spline.knots) @ spline.weights
 
 
@@ -106,7 +106,7 @@ def bilinear(image: ArrayLike, points: ArrayLike) -> jax.Array:
     pixels.require(image)
     checks.shapes(points=(points, "n 2"))
     checks.floating(points=points)
-    image = jnp.asarray(image)
+    image, points = jnp.asarray(image), jnp.asarray(points)
     height, width = image.shape[:2]
     last = np.asarray([width, height]) - 1
     inside = jnp.clip(points, 0, jnp.asarray(last, points.dtype)[None, :])

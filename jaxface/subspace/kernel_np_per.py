@@ -93,14 +93,20 @@ def fit_dependent(
     stacked. The Gram matrix itself is computed in the type of x. Singular values below `rtol` times its largest are
     rounding; the default is `np_per.default_rtol`.
     """
-    settings = {"num_groups": num_groups, "rkhs_orthonormal": rkhs_orthonormal, "rtol": rtol}
-    return grouping.fit_draws(partial(_fit_dependent, gram.as_kernel(kernel), **settings), x, groups)
+    fit_one = partial(
+        _fit_dependent,
+        gram.as_kernel(kernel),
+        num_groups=num_groups,
+        rkhs_orthonormal=rkhs_orthonormal,
+        rtol=rtol,
+    )
+    return grouping.fit_draws(fit_one, x, groups)
 
 
 def _fit_dependent(
     kernel: Kernel,
-    x: np.ndarray,
-    groups: np.ndarray,
+    x: ArrayLike,
+    groups: ArrayLike,
     *,
     num_groups: int,
     rkhs_orthonormal: bool,
