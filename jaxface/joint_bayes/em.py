@@ -129,8 +129,9 @@ def fit(
         )
     stats, init, prior = checked_problem(stats, init, prior, prior_weight)
     checks.positive("floor", floor)
-    settings = {"num_iters": num_iters, "tol": tol, "e_step": e_step, "floor": floor}
-    return fit_grouped(grouped(stats), init, prior, prior_weight, **settings)
+    return fit_grouped(
+        grouped(stats), init, prior, prior_weight, num_iters=num_iters, tol=tol, e_step=e_step, floor=floor
+    )
 
 
 @partial(jax.jit, static_argnames=("num_iters", "tol", "e_step", "floor"))

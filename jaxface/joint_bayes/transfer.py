@@ -49,8 +49,9 @@ def fit_path(
     target = grouped(stats)
 
     def fit_at(prior_weight: jax.Array) -> tuple[JointBayes, FitInfo]:
-        settings = {"num_iters": num_iters, "tol": tol, "e_step": e_step, "floor": floor}
-        return em.fit_grouped(target, start, source, prior_weight, **settings)
+        return em.fit_grouped(
+            target, start, source, prior_weight, num_iters=num_iters, tol=tol, e_step=e_step, floor=floor
+        )
 
     return jax.vmap(fit_at)(jnp.asarray(prior_weights, start.mean.dtype))
 

@@ -10,6 +10,8 @@ number are all that a gallery stores. Scores are in nats and positive if one per
 
 A verifier is saved and loaded whole. `experiments.verify` saves one in `params/verifier.safetensors` of its folder:
 
+    import pathlib
+
     from jaxface import verifier
     from jaxface.runtime import params_io
 

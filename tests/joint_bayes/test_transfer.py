@@ -5,8 +5,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxface.core.fitinfo import Status
 from jaxface.core.pytree import member
-from jaxface.joint_bayes import JointBayes, choose_weight, diagonalize, fit_path, leave_one_out, llr_matrix
+from jaxface.joint_bayes import (
+    JointBayes,
+    choose_weight,
+    collect,
+    diagonalize,
+    fit_path,
+    leave_one_out,
+    llr_matrix,
+    posterior,
+)
 from tests.joint_bayes import draws
 from tests.reference import joint_bayes_reference as reference
 from tests.tolerances import assert_close
@@ -79,6 +89,26 @@ def test_leave_one_out_equals_a_plain_loop(rng):
     assert_close(found, expected, factor=10)
     assert info.objective.shape == (4, 2, 3)
     assert (info.status == 0).all()
+
+
+def test_leave_one_out_passes_its_settings_to_every_fit(rng):
+    """The fold of one person is `fit_path` of the others with the same E-step, tolerance and floor."""
+    x, ids = draws.stacked(draws.people(rng, draws.joint_bayes(rng, d=2), (3, 2, 3, 2)))
+    prior, weights = draws.joint_bayes(rng, d=2), np.array([0.2, 0.6])
+    settings = {"num_iters": 4, "tol": 1e-2, "e_step": posterior.approximate, "floor": 1e-3}
+    _, info = leave_one_out(x, ids, prior, weights, num_people=4, **settings)
+    others = ids > 0
+    stats = collect(x[others], ids[others], num_people=4, shift=x[others].mean(axis=0))
+    start = JointBayes(mean=stats.shift, identity_cov=prior.identity_cov, noise_cov=prior.noise_cov)
+    _, expected = fit_path(stats, start, prior, weights, **settings)
+    assert_close(member(info, 0), expected, factor=10)
+
+
+def test_a_fold_that_fails_is_in_the_report(rng):
+    """Three people, one of them with all the pairs: without these and without a prior there is no split."""
+    x, ids = draws.stacked(draws.people(rng, draws.joint_bayes(rng, d=2), (9, 1, 1)))
+    _, info = leave_one_out(x, ids, draws.joint_bayes(rng, d=2), np.array([0.0]), num_people=3, num_iters=2)
+    assert info.status[:, 0].tolist() == [Status.UNIDENTIFIED, Status.OK, Status.OK]
 
 
 def test_leave_one_out_does_not_mind_where_the_images_are(rng):
