@@ -16,7 +16,7 @@ from jaxface.linalg import distances, scaling
 
 __all__ = ["classify", "nearest"]
 
-_SPARE = 4  # candidates beyond the number asked for
+_SPARE = 4  # candidates beyond num_neighbors
 
 
 class Neighbors(NamedTuple):
@@ -105,5 +105,5 @@ def _error(gallery: jax.Array, probes: jax.Array) -> jax.Array:
     """Bound `[q]` on the rounding of squared distances from products: d roundings of the squares."""
     center = gallery.mean(axis=0)[None, :]
     largest = ((gallery - center) ** 2).sum(axis=1).max()
-    own = ((probes - center) ** 2).sum(axis=1)
-    return (gallery.shape[1] + 8) * machine.eps(probes.dtype) * (own + largest)
+    lengths = ((probes - center) ** 2).sum(axis=1)
+    return (gallery.shape[1] + 8) * machine.eps(probes.dtype) * (lengths + largest)

@@ -48,7 +48,7 @@ def reseed(weight: jax.Array) -> Donors:
 
 
 def least_noise(moments: Moments, sums: ViewMoments, floor: float) -> jax.Array:
-    """The least noise `[k, n]`: `floor` times the variance of the dimension over all samples, or what can be resolved.
+    """The least noise `[k, n]`: `floor` times the overall variance of the dimension, or more where rounding needs it.
 
     An E-step measures distances from the mean of all samples. With noise of at least `n _RESOLUTION eps` times the
     component's mean squares about that mean, the distances of its own samples keep correct digits: float32 needs this
