@@ -135,7 +135,7 @@ def _rates_of(scores: jax.Array, ids: np.ndarray) -> tuple[float, float]:
 
 def _raw_rates(people: People) -> tuple[float, float]:
     gallery, probes = (view - view.mean(axis=0)[None, :] for view in (people.gallery, people.probes))
-    return _rates_of(_cosines(gallery, probes), people.ids)
+    return _rates_of(distances.cosine_matrix(gallery, probes), people.ids)
 
 
 @jax.jit
@@ -151,9 +151,9 @@ def similarities(model: PCCAMixture, gallery: jax.Array, probes: jax.Array) -> t
     predicted = jax.vmap(lambda x: mixtures.predict(model, x=x))(probes)
     mean = gallery.mean(axis=0)[None, :]
     return (
-        _cosines(canonical_y, canonical_x),
-        _cosines(latent_y, latent_x),
-        _cosines(gallery - mean, predicted - mean),
+        distances.cosine_matrix(canonical_y, canonical_x),
+        distances.cosine_matrix(latent_y, latent_x),
+        distances.cosine_matrix(gallery - mean, predicted - mean),
         mixtures.llr_matrix(model, probes, gallery).T,
     )
 
@@ -162,7 +162,3 @@ def _weighted(posterior: mixtures.pcca.Posterior) -> jax.Array:
     """Posterior means times the roots of the responsibilities `[q, k d]`: no component is compared to another."""
     weight = jnp.exp(posterior.log_responsibilities / 2)
     return (weight[:, :, None] * posterior.mean).reshape(len(weight), -1)
-
-
-def _cosines(gallery: jax.Array, probes: jax.Array) -> jax.Array:
-    return distances.normalize(gallery) @ distances.normalize(probes).T

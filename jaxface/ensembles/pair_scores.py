@@ -42,10 +42,7 @@ def score_matrix(
     members: Any, gallery: ArrayLike, probes: ArrayLike, *, score: Score, block_size: int = 1024
 ) -> jax.Array:
     """Mean scores `[g, q]` of gallery `[g, p]` and probes `[q, p]`, `block_size` rows of the gallery at a time."""
-    checks.shapes(gallery=(gallery, "g p"), probes=(probes, "q p"))
-    checks.floating(gallery=gallery, probes=probes)
-    checks.at_least("block_size", block_size, 1)
-    check_columns("gallery", members, gallery)
+    _check(members, block_size, gallery=(gallery, "g p"), probes=(probes, "q p"))
     return _score_matrix(members, jnp.asarray(gallery), jnp.asarray(probes), score=score, block_size=block_size)
 
 
@@ -65,10 +62,7 @@ def score_pairs(
     members: Any, first: ArrayLike, second: ArrayLike, *, score: Score, block_size: int = 1024
 ) -> jax.Array:
     """Mean scores `[p]` of the pairs of rows of first and second `[p, d]`, `block_size` pairs at a time."""
-    checks.shapes(first=(first, "p d"), second=(second, "p d"))
-    checks.floating(first=first, second=second)
-    checks.at_least("block_size", block_size, 1)
-    check_columns("first", members, first)
+    _check(members, block_size, first=(first, "p d"), second=(second, "p d"))
     return _score_pairs(members, jnp.asarray(first), jnp.asarray(second), score=score, block_size=block_size)
 
 
@@ -79,6 +73,15 @@ def _score_pairs(members: Any, first: jax.Array, second: jax.Array, *, score: Sc
 
     pairs = jnp.stack([first, second], axis=1)
     return blocks.map_rows(of_pair, pairs, block_size=block_size)
+
+
+def _check(members: Any, block_size: int, **rows: tuple[ArrayLike, str]) -> None:
+    """Checks both sides, given with their shapes, and the columns of the first."""
+    checks.shapes(**rows)
+    checks.floating(**{name: x for name, (x, _) in rows.items()})
+    checks.at_least("block_size", block_size, 1)
+    name, (x, _) = next(iter(rows.items()))
+    check_columns(name, members, x)
 
 
 def _mean(fn: Callable[[Any], jax.Array], members: Any) -> jax.Array:

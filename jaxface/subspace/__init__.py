@@ -14,7 +14,7 @@ within: the constraint of (8), and (9) and (10), read with S_b.
     kernel_rca     RCA on kernel vectors; Tsang's regularised form: fit_ridge, fit_metric
     kernel_np_per  (7), (8) with `A'A = I` or `A'KA = I`
     kcfa           a kernel correlation filter for each class; images compared by the cosine of their responses
-    grouping       what methods of groups share: checks, differences within and between
+    grouping       checks of groups, and the differences within and between them
     held_out       choosing a bandwidth, ridge or width by groups that were held out
 """
 
