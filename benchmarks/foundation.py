@@ -14,7 +14,7 @@ import numpy as np
 
 import jaxface
 from benchmarks import all_pairs
-from benchmarks.rows import Quantity, Row, Timed, cost, seconds, speedup
+from benchmarks.rows import Quantity, Row, Target, Timed, cost, seconds, speedup
 from jaxface.metrics import bootstrap
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -182,6 +182,21 @@ def _same_ends(_: Verification, ours: Ends, theirs: Ends) -> str:
     )
 
 
+def _roc_row(name: str, work: str, peer: str, entries: Callable[[int], Any], target: Target) -> Row:
+    return Row(
+        name=name,
+        work=work,
+        peer=peer,
+        dtype="f32",
+        data=lambda: all_pairs.ragged_faces(4_008, 1_250),
+        ours=all_pairs.count_pairs,
+        theirs=all_pairs.plda_roc(entries),
+        agree=all_pairs.operating_agrees,
+        target=target,
+        packages=("scikit-learn",),
+    )
+
+
 ROWS = (
     _import_row("F1", "`import jaxface`", ("jax", "chex"), lambda: ("jaxface",)),
     *(_room_row(room) for room in _rooms()),
@@ -208,29 +223,19 @@ ROWS = (
         agree=lambda data, ours, theirs: all_pairs.counts_agree(data.faces, ours, theirs),
         target=cost(),
     ),
-    Row(
-        name="F4",
-        work="the same for 4,008 x 4,008 (1,250 people)",
-        peer="NumPy PLDA formula, scikit-learn roc_curve of every entry off the diagonal",
-        dtype="f32",
-        data=lambda: all_pairs.ragged_faces(4_008, 1_250),
-        ours=all_pairs.count_pairs,
-        theirs=all_pairs.plda_roc(all_pairs.off_diagonal),
-        agree=all_pairs.operating_agrees,
-        target=speedup(100.0),
-        packages=("scikit-learn",),
+    _roc_row(
+        "F4",
+        "the same for 4,008 x 4,008 (1,250 people)",
+        "NumPy PLDA formula, scikit-learn roc_curve of every entry off the diagonal",
+        all_pairs.off_diagonal,
+        speedup(100.0),
     ),
-    Row(
-        name="F4.once",
-        work="the same",
-        peer="the same with every pair once: the entries above the diagonal",
-        dtype="f32",
-        data=lambda: all_pairs.ragged_faces(4_008, 1_250),
-        ours=all_pairs.count_pairs,
-        theirs=all_pairs.plda_roc(all_pairs.above_diagonal),
-        agree=all_pairs.operating_agrees,
-        target=speedup(),
-        packages=("scikit-learn",),
+    _roc_row(
+        "F4.once",
+        "the same",
+        "the same with every pair once: the entries above the diagonal",
+        all_pairs.above_diagonal,
+        speedup(),
     ),
     Row(
         name="F5",

@@ -84,21 +84,28 @@ def _angle(ours: np.ndarray, theirs: np.ndarray) -> str:
     return f"{theirs.shape[1]} directions, sine of the largest angle {angle:.0e}"
 
 
-def _linear_row(name: str, size: tuple[int, int, int], peer: str, theirs: Callable[..., Any], target: float) -> Row:
-    n, d, num_groups = size
+def _numpy_row(name: str, work: str, peer: str, data: Any, sides: tuple[Any, Any, Any], target: float) -> Row:
+    """A row in float64 against NumPy; sides: ours, theirs, and the check that they agree."""
+    ours, theirs, agree = sides
     return Row(
         name=name,
-        work=f"NP-PER, {n:,} samples of {d:,} dimensions in {num_groups} groups",
+        work=work,
         peer=peer,
         dtype="float64",
-        data=lambda: _problem(*size),
-        ours=_ours,
+        data=data,
+        ours=ours,
         theirs=theirs,
-        agree=_same_subspace,
+        agree=agree,
         target=speedup(at_least=target),
         packages=("numpy",),
         x64=True,
     )
+
+
+def _linear_row(name: str, size: tuple[int, int, int], peer: str, theirs: Callable[..., Any], target: float) -> Row:
+    n, d, num_groups = size
+    work = f"NP-PER, {n:,} samples of {d:,} dimensions in {num_groups} groups"
+    return _numpy_row(name, work, peer, lambda: _problem(*size), (_ours, theirs, _same_subspace), target)
 
 
 _BANDWIDTH = 60.0
@@ -195,43 +202,28 @@ ROWS = (
     _linear_row("N1.svd", _SMALL, "NumPy, two thin SVDs", _by_thin_svd, 8.0),
     _linear_row("N2.eigh", _LARGE, "NumPy, eigenvectors of the d x d scatters", _by_scatters, 50.0),
     _linear_row("N2.svd", _LARGE, "NumPy, two thin SVDs", _by_thin_svd, 7.0),
-    Row(
-        name="N3.kernel",
-        work="kernel NP-PER, 1,500 samples of 1,024 dimensions in 300 groups, Gaussian kernel",
-        peer="NumPy, eigenvectors of the two N x N scatters",
-        dtype="float64",
-        data=lambda: _problem(1500, 1024, 300),
-        ours=_kernel_ours,
-        theirs=_kernel_by_scatters,
-        agree=_same_coefficients,
-        target=speedup(at_least=6.0),
-        packages=("numpy",),
-        x64=True,
+    _numpy_row(
+        "N3.kernel",
+        "kernel NP-PER, 1,500 samples of 1,024 dimensions in 300 groups, Gaussian kernel",
+        "NumPy, eigenvectors of the two N x N scatters",
+        lambda: _problem(1500, 1024, 300),
+        (_kernel_ours, _kernel_by_scatters, _same_coefficients),
+        6.0,
     ),
-    Row(
-        name="N3.rca",
-        work=f"RCA to {_RCA_COMPONENTS} components, 2,600 samples of 2,304 dimensions in 260 groups",
-        peer="metric-learn's algorithm in NumPy",
-        dtype="float64",
-        data=lambda: _problem(2600, 2304, 260),  # enough for the peer, whose covariance must be invertible
-        ours=_rca_ours,
-        theirs=_rca_by_covariances,
-        agree=_both_white,
-        target=speedup(at_least=15.0),
-        packages=("numpy",),
-        x64=True,
+    _numpy_row(
+        "N3.rca",
+        f"RCA to {_RCA_COMPONENTS} components, 2,600 samples of 2,304 dimensions in 260 groups",
+        "metric-learn's algorithm in NumPy",
+        lambda: _problem(2600, 2304, 260),  # enough for the peer, whose covariance must be invertible
+        (_rca_ours, _rca_by_covariances, _both_white),
+        15.0,
     ),
-    Row(
-        name="N4",
-        work="NP-PER of 100 draws of groups, 240 images of 2,304 pixels, in one call",
-        peer="NumPy loop over draws, one thin QR each",
-        dtype="float64",
-        data=_draws,
-        ours=_draws_ours,
-        theirs=_draws_loop,
-        agree=_same_draws,
-        target=speedup(at_least=5.0),
-        packages=("numpy",),
-        x64=True,
+    _numpy_row(
+        "N4",
+        "NP-PER of 100 draws of groups, 240 images of 2,304 pixels, in one call",
+        "NumPy loop over draws, one thin QR each",
+        _draws,
+        (_draws_ours, _draws_loop, _same_draws),
+        5.0,
     ),
 )
