@@ -47,3 +47,9 @@ def test_second_derivatives_where_rows_coincide():
     x = jnp.array([1.0, 2.0])
     found = jax.hessian(lambda z: distances.squared_distance_matrix(z[None], x[None])[0, 0])(x)
     assert_close(found, 2 * np.eye(2))
+
+
+def test_the_inverse_root_of_nothing_is_zero_with_a_finite_gradient():
+    x = jnp.array([4.0, 0.0, -1.0])
+    assert distances.safe_inverse_sqrt(x).tolist() == [0.5, 0.0, 0.0]
+    assert_close(jax.grad(lambda v: distances.safe_inverse_sqrt(v).sum())(x), np.array([-1 / 16, 0.0, 0.0]))
