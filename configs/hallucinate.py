@@ -63,24 +63,32 @@ def get_config(variant: str | None = None) -> ConfigDict:
 
 
 def settings(*, num_atoms: int, sparsity: int, num_iters: int) -> ConfigDict:
-    """Keyword arguments of every method; a tuple is a grid, from which held-out people choose."""
-    sizes = {"num_atoms": num_atoms, "sparsity": sparsity, "num_iters": num_iters}
-    fastfood = {"beta": 10.0, "quantile": 0.999, **sizes}
+    """A section for each name in `config.methods`: a method of `jaxface.hallucination.METHODS` and its settings.
+
+    A tuple is a grid, from which held-out people choose. An expansion is part of a method's label in the report.
+    """
+    sizes = {"num_atoms": num_atoms, "sparsity": sparsity, "num_iters": num_iters, "atom_update": "approximate"}
+    dictionary = {"beta": 10.0, **sizes}
+    mapped = {**dictionary, "quantile": 0.999, "form": "sin"}  # form: sin, or cos_sin for pairs
+    fastfood = {**mapped, "inverse": "least_squares"}  # clipped arcsines, or gauss_newton
+    inverted = {"method": "fastfood_dw_ksvd_dekernelized", **fastfood}
     ridges = (0.003, 0.01, 0.02, 0.03, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0)
+    kernel = {"bandwidth": (1.0, 2.0, 4.0), "ridge": (0.01, 0.03, 0.1, 0.3)}  # in units of the median distance
     return ConfigDict(
         {
-            "pca": {"num_components": 60},
-            "ksvd": sizes,
-            "dw_ksvd": {"beta": 10.0, **sizes},
-            "fastfood_5x_dekernelized": dict(fastfood),  # copies: a ConfigDict keeps one dictionary one
-            "fastfood_5x": dict(fastfood),
-            "fastfood_10x": dict(fastfood),
-            "matched_dw_ksvd": dict(fastfood),
-            "pca_prior": {"num_components": (20, 60, 120, 200)},
-            "ridge": {"ridge": ridges},
-            "fastfood_ridge": {"num_features": 2560, "bandwidth": (1.0, 2.0, 4.0), "ridge": (0.01, 0.03, 0.1, 0.3)},
-            "kernel_ridge": {"bandwidth": (1.0, 2.0, 4.0), "ridge": (0.01, 0.03, 0.1, 0.3)},
+            "pca": {"method": "pca", "num_components": 60},
+            "ksvd": {"method": "ksvd", **sizes},
+            "dw_ksvd": {"method": "dw_ksvd", **dictionary},
+            "fastfood_5x_dekernelized": {"expansion": 5, **inverted},
+            "fastfood_5x": {"method": "fastfood_dw_ksvd", "expansion": 5, **fastfood},
+            "fastfood_10x": {"method": "fastfood_dw_ksvd", "expansion": 10, **fastfood},
+            "matched_dw_ksvd": {"method": "matched_dw_ksvd", "expansion": 5, **mapped},
+            "pca_prior": {"method": "pca_prior", "num_components": (20, 60, 120, 200)},
+            "ridge": {"method": "ridge", "ridge": ridges},
+            "fastfood_ridge": {"method": "fastfood_ridge", "num_features": 2560, **kernel},
+            "kernel_ridge": {"method": "kernel_ridge", **kernel},
             "network": {
+                "method": "network",
                 "ridge": 0.03,
                 "width": 1024,
                 "num_layers": 2,

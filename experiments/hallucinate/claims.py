@@ -1,11 +1,12 @@
-"""Which statements of the paper hold on these faces, and what an honest baseline adds to them."""
+"""Which statements of the paper hold on these faces, also beside regressions as baselines."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from experiments.common import verdicts
-from experiments.hallucinate.methods import METHODS
+from experiments.hallucinate.methods import Names
 from jaxface.metrics import bootstrap
 from jaxface.metrics.intervals import Interval
 from jaxface.reports.tables import Cell, Table, with_interval
@@ -35,16 +36,17 @@ CLAIMS = (
 )
 
 
-def table(psnr: dict[str, np.ndarray], ids: np.ndarray, *, num_resamples: int, seed: int) -> Table:
+def table(psnr: Mapping[str, np.ndarray], ids: np.ndarray, names: Names, *, num_resamples: int, seed: int) -> Table:
     """Mean differences on the same faces, with intervals over people, and a verdict for each claim."""
     rows: list[tuple[Cell, ...]] = []
     for claim in CLAIMS:
         if claim.better not in psnr or claim.worse not in psnr:
             continue
-        found = difference(psnr[claim.better] - psnr[claim.worse], ids, num_resamples=num_resamples, seed=seed)
-        printed = "–" if claim.printed is None else f"+{claim.printed:.2f}"
-        statement = f"{METHODS[claim.better].title} above {METHODS[claim.worse].title}"
-        rows.append((statement, printed, with_interval(found), verdict(found)))
+        gain = difference(psnr[claim.better] - psnr[claim.worse], ids, num_resamples=num_resamples, seed=seed)
+        is_printed = claim.printed is not None and not {claim.better, claim.worse} & set(names.changed)
+        printed = f"+{claim.printed:.2f}" if is_printed else "–"
+        statement = f"{names.labels[claim.better]} above {names.labels[claim.worse]}"
+        rows.append((statement, printed, with_interval(gain), verdict(gain)))
     return Table(
         ("statement", "paper, dB", "here, dB", "on these faces"),
         rows,

@@ -1,11 +1,9 @@
-"""Every method behind one interface, `fit(key, faces, mask, **settings)`, with its settings from the config.
+"""The methods of the config: each section of `config.settings` names a method of the library's table and its settings.
 
-A setting that is a tuple is a grid: the values with the best mean PSNR on the people who were held out are taken, and
-these people then train too.
+A setting that is a tuple is a grid. People who were held out choose the values with the best mean PSNR, and these
+people then train too. Settings that are words stand for functions of the library.
 """
 
-import functools
-import inspect
 import itertools
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -19,45 +17,22 @@ from ml_collections import ConfigDict
 
 from experiments.common import fields
 from experiments.hallucinate.faces import FoldFaces
-from jaxface import features, hallucination
+from jaxface import features, hallucination, sparse
 from jaxface.core import prng
 from jaxface.core.fitinfo import FitInfo, raise_if_failed
-from jaxface.hallucination.reconstruction import Hallucinator
+from jaxface.features import forms
+from jaxface.hallucination import Fitted, Hallucinator, Method
 from jaxface.linalg import gram
 from jaxface.metrics import reconstruction
 from jaxface.runtime import sections
+from jaxface.sparse import atom_update
 
-Fit = Callable[..., tuple[Hallucinator, FitInfo]]
-
-
-class Method(NamedTuple):
-    """What a table calls it, and its fit."""
-
-    title: str
-    fit: Fit
-
-
-def without_key(fit: Fit) -> Fit:
-    """A fit that draws nothing, with the arguments of the others."""
-
-    @functools.wraps(fit)
-    def ignoring_key(key: jax.Array, x: jax.Array, mask: np.ndarray, **settings: Any) -> tuple[Hallucinator, FitInfo]:
-        return fit(x, mask, **settings)
-
-    return ignoring_key
-
-
-def expanded(fit: Fit, expansion: int) -> Fit:
-    """A fit with a fixed expansion of its feature map: the method is called by it, so no setting may change it."""
-
-    @functools.wraps(fit)
-    def with_expansion(*arguments: Any, **settings: Any) -> tuple[Hallucinator, FitInfo]:
-        return fit(*arguments, expansion=expansion, **settings)
-
-    signature = inspect.signature(fit)
-    left = [each for name, each in signature.parameters.items() if name != "expansion"]
-    with_expansion.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
-    return with_expansion
+FUNCTIONS: dict[str, Mapping[str, Callable[..., Any]]] = {  # settings that are words
+    "form": features.FORMS,
+    "inverse": features.INVERSES,
+    "atom_update": sparse.ATOM_UPDATES,
+}
+PAPER_EXPANSIONS = {"fastfood_5x_dekernelized": 5, "fastfood_5x": 5, "fastfood_10x": 10, "matched_dw_ksvd": 5}
 
 
 def matched_dw_ksvd(
@@ -66,129 +41,164 @@ def matched_dw_ksvd(
     mask: np.ndarray,
     *,
     beta: float,
+    expansion: int,
     quantile: float,
+    form: forms.Form = forms.sin,
     num_atoms: int,
     sparsity: int,
     num_iters: int,
+    atom_update: atom_update.AtomUpdate = atom_update.approximate,
 ) -> tuple[Hallucinator, FitInfo]:
-    """DW-KSVD with the beta that `beta` amounts to in the feature space of Fastfood DW-KSVD 5x."""
-    effective = effective_beta(key, x, mask, beta=beta, quantile=quantile)
-    return hallucination.fit_dw_ksvd(
-        key, x, mask, beta=effective, num_atoms=num_atoms, sparsity=sparsity, num_iters=num_iters
-    )
+    """DW-KSVD that counts the visible pixels as Fastfood DW-KSVD with the same beta does.
+
+    beta, expansion, quantile, form: those of Fastfood DW-KSVD
+    num_atoms, sparsity, num_iters, atom_update: those of DW-KSVD
+    """
+    effective = effective_beta(key, x, mask, beta=beta, expansion=expansion, quantile=quantile, form=form)
+    sizes = {"num_atoms": num_atoms, "sparsity": sparsity, "num_iters": num_iters}
+    return hallucination.fit_dw_ksvd(key, x, mask, beta=effective, atom_update=atom_update, **sizes)
 
 
-def effective_beta(key: jax.Array, x: jax.Array, mask: np.ndarray, *, beta: float, quantile: float) -> jax.Array:
-    """What a beta of the feature space of Fastfood 5x is in the image."""
-    maps = hallucination.draw_maps(key, x, mask, expansion=5, quantile=quantile)
+def effective_beta(
+    key: jax.Array, x: jax.Array, mask: np.ndarray, *, beta: float, expansion: int, quantile: float, form: forms.Form
+) -> jax.Array:
+    """The beta in the image that corresponds to a beta in the feature space of Fastfood."""
+    maps = hallucination.draw_maps(key, x, mask, expansion=expansion, quantile=quantile, form=form)
     return hallucination.effective_beta(maps, beta)
 
 
-def kernel_ridge(
-    key: jax.Array, x: jax.Array, mask: np.ndarray, *, bandwidth: float, ridge: float
-) -> tuple[Hallucinator, FitInfo]:
-    """Exact Gaussian kernel ridge; the bandwidth is in units of the median distance of the visible parts."""
-    kernel = gram.gaussian(bandwidth=bandwidth * _median(key, x, mask))
-    return hallucination.fit_kernel_ridge(kernel, x, mask, ridge=ridge)
-
-
-def fastfood_ridge(
-    key: jax.Array, x: jax.Array, mask: np.ndarray, *, num_features: int, bandwidth: float, ridge: float
-) -> tuple[Hallucinator, FitInfo]:
-    """The same with random features."""
-    width = bandwidth * _median(key, x, mask)
-    return hallucination.fit_fastfood_ridge(key, x, mask, num_features=num_features, bandwidth=width, ridge=ridge)
-
-
-def network(
-    key: jax.Array,
-    x: jax.Array,
-    mask: np.ndarray,
-    *,
-    num_epochs: int,
-    batch_size: int,
-    learning_rate: float,
-    weight_decay: float,
-    ridge: float,
-    width: int,
-    num_layers: int,
-    dropout: float,
-    mirror: np.ndarray | None = None,
-) -> tuple[Hallucinator, FitInfo]:
-    """A network by Adam: the learning rate rises for a twentieth of the steps, then falls as a cosine."""
-    num_steps = num_epochs * (len(x) // batch_size)
-    rate = optax.warmup_cosine_decay_schedule(0.0, learning_rate, num_steps // 20, num_steps)
-    return hallucination.fit_network(
-        key, x, mask, num_epochs=num_epochs, batch_size=batch_size, ridge=ridge, width=width, num_layers=num_layers,
-        dropout=dropout, optimizer=optax.adamw(rate, b2=0.99, weight_decay=weight_decay), mirror=mirror,
-    )  # fmt: skip
-
-
-METHODS: Mapping[str, Method] = {
-    "pca": Method("PCA, least squares", without_key(hallucination.fit_pca)),
-    "ksvd": Method("K-SVD", hallucination.fit_ksvd),
-    "dw_ksvd": Method("DW-KSVD", hallucination.fit_dw_ksvd),
-    "fastfood_5x_dekernelized": Method(
-        "Fastfood DW-KSVD 5x, de-kernelised", expanded(hallucination.fit_fastfood_dw_ksvd_dekernelized, 5)
-    ),
-    "fastfood_5x": Method("Fastfood DW-KSVD 5x", expanded(hallucination.fit_fastfood_dw_ksvd, 5)),
-    "fastfood_10x": Method("Fastfood DW-KSVD 10x", expanded(hallucination.fit_fastfood_dw_ksvd, 10)),
-    "matched_dw_ksvd": Method("DW-KSVD, beta of Fastfood 5x", matched_dw_ksvd),
-    "pca_prior": Method("PCA with a Gaussian prior", without_key(hallucination.fit_pca_prior)),
-    "ridge": Method("ridge regression", without_key(hallucination.fit_ridge)),
-    "fastfood_ridge": Method("Fastfood ridge", fastfood_ridge),
-    "kernel_ridge": Method("Gaussian kernel ridge, exact", kernel_ridge),
-    "network": Method("network on ridge", network),
+METHODS: Mapping[str, Method] = hallucination.METHODS | {
+    "matched_dw_ksvd": Method("DW-KSVD, beta of Fastfood {expansion}x", matched_dw_ksvd, needs=("key",))
 }
-PAPER = ("pca", "ksvd", "dw_ksvd", "fastfood_5x_dekernelized", "fastfood_5x", "fastfood_10x")  # in its order
+
+
+def gaussian(median: jax.Array, *, bandwidth: float) -> gram.Gaussian:
+    """The Gaussian kernel with its bandwidth in units of the median distance of the visible parts."""
+    return gram.gaussian(bandwidth=bandwidth * median)
+
+
+def adam(num_steps: int, *, learning_rate: float, weight_decay: float) -> optax.GradientTransformation:
+    """Adam; the learning rate rises for a twentieth of the steps, then falls as a cosine."""
+    rate = optax.warmup_cosine_decay_schedule(0.0, learning_rate, num_steps // 20, num_steps)
+    return optax.adamw(rate, b2=0.99, weight_decay=weight_decay)
+
+
+# What a method needs and the study makes of settings.
+NEEDS: dict[str, Callable[..., Any]] = {"kernel": gaussian, "optimizer": adam}
+
+
+class Names(NamedTuple):
+    """How the report calls the sections of the settings that were run, and what kind of method each is."""
+
+    labels: Mapping[str, str]
+    paper: tuple[str, ...]  # methods of the paper
+    others: tuple[str, ...]  # methods of the library that are not in the paper
+    changed: tuple[str, ...]  # not with the expansion of the paper, so no number of the paper belongs to them
+
+
+def names(config: ConfigDict) -> Names:
+    """The methods of a study."""
+    chosen = {name: config.settings[name].method for name in config.methods}
+    return Names(
+        labels={name: METHODS[method].title.format(**config.settings[name]) for name, method in chosen.items()},
+        paper=tuple(name for name, method in chosen.items() if METHODS[method].is_in_paper),
+        others=tuple(
+            name
+            for name, method in chosen.items()
+            if method in hallucination.METHODS and not METHODS[method].is_in_paper
+        ),
+        changed=tuple(
+            name
+            for name, expansion in PAPER_EXPANSIONS.items()
+            if name in chosen and config.settings[name].expansion != expansion
+        ),
+    )
+
+
+def arguments(section: ConfigDict) -> dict[str, Any]:
+    """The settings of a section, checked against the fit of its method and the functions for its needs."""
+    method = METHODS[section.method]
+    settings = {name: value for name, value in section.items() if name != "method"}
+    return sections.arguments(settings, method.fit, *(NEEDS[word] for word in method.needs if word in NEEDS))
 
 
 def check(config: ConfigDict, *, section: str = "") -> None:
     """Refuses unknown methods, and settings that their fits do not take."""
-    fields.words(config, "methods", METHODS, section=section)
     inner = config[section] if section else config
+    fields.words(config, "methods", inner.settings.keys(), section=section)
     for name in inner.settings:
-        settings = sections.arguments(inner.settings[name], METHODS[name].fit)
-        fields.not_negative(config, *(f"settings.{name}.{field}" for field in settings), section=section)
+        fields.words(config, f"settings.{name}.method", METHODS, section=section)
+        for field in arguments(inner.settings[name]):
+            if field in FUNCTIONS:
+                fields.words(config, f"settings.{name}.{field}", FUNCTIONS[field], section=section)
+            else:
+                fields.not_negative(config, f"settings.{name}.{field}", section=section)
 
 
 def of_fold(config: ConfigDict, name: str, fold: FoldFaces, mask: np.ndarray) -> dict[str, np.ndarray]:
-    """Reconstructions `[q, d]` of the faces of a fold, the settings used, and how many atoms were replaced."""
+    """Reconstructions `[q, d]` of the faces of a fold, the settings used, the atoms replaced, the validity."""
     key = prng.stream(jax.random.key(config.seed), name)
-    fit = partial(fitted, name, key, shape=fold.shape)
-    settings = chosen(config, name, fold, mask, fit)
-    model, info = fit(fold.train, mask, settings)
-    found = {f"setting/{field}": np.asarray(value) for field, value in settings.items()}
-    if name == "matched_dw_ksvd":
-        known = sections.arguments_of(effective_beta, settings)
-        found["setting/effective beta"] = np.asarray(effective_beta(key, jnp.asarray(fold.train), mask, **known))
-    return found | {"images": rebuilt(model, fold.test, mask), "num_replaced": np.asarray(info.num_replaced)}
+    section = config.settings[name]
+    method = METHODS[section.method]
+    fit = partial(fitted, method, key, shape=fold.shape)
+    settings = chosen(section, fold, mask, fit)
+    model, info, validity = fit(fold.train, mask, settings)
+    arrays = {f"setting/{field}": np.asarray(value) for field, value in settings.items()}
+    if method.fit is matched_dw_ksvd:
+        known = sections.arguments_of(effective_beta, with_functions(settings))
+        arrays["setting/effective beta"] = np.asarray(effective_beta(key, jnp.asarray(fold.train), mask, **known))
+    if method.validity is not None:
+        validity = method.validity(model, fold.test[:, mask])
+    if validity is not None:
+        arrays |= {f"validity/{field}": np.asarray(value) for field, value in validity._asdict().items()}
+    return arrays | {"images": rebuilt(model, fold.test, mask), "num_replaced": np.asarray(info.num_replaced)}
 
 
 def fitted(
-    name: str, key: jax.Array, x: np.ndarray, mask: np.ndarray, settings: Mapping[str, Any], *, shape: tuple[int, int]
-) -> tuple[Hallucinator, FitInfo]:
-    """A fit that went well; methods that know of symmetry are told of it, where the mask has it."""
+    method: Method,
+    key: jax.Array,
+    x: np.ndarray,
+    mask: np.ndarray,
+    settings: Mapping[str, Any],
+    *,
+    shape: tuple[int, int],
+) -> Fitted:
+    """A fit that did not fail; methods that use the symmetry of faces get it if the mask is symmetric."""
+    values, faces = with_functions(settings), jnp.asarray(x)
     places = np.arange(x.shape[1]).reshape(shape)[:, ::-1].ravel()
-    symmetry = {"mirror": places} if np.array_equal(mask[places], mask) else {}
-    fit = METHODS[name].fit
-    model, info = fit(key, jnp.asarray(x), mask, **settings, **sections.arguments_of(fit, symmetry))
-    raise_if_failed(info, METHODS[name].title)
-    return model, info
+    if np.array_equal(mask[places], mask):
+        values |= sections.arguments_of(method.fit, {"mirror": places})
+    kernel = None
+    if "kernel" in method.needs:
+        kernel = gaussian(_median(key, faces, mask), bandwidth=values.pop("bandwidth"))
+    if "bandwidth" in method.needs:
+        values["bandwidth"] = values["bandwidth"] * _median(key, faces, mask)
+    if "optimizer" in method.needs:
+        num_steps = values["num_epochs"] * (len(x) // values["batch_size"])
+        rates = {name: values.pop(name) for name in sections.arguments_of(adam, values)}
+        values["optimizer"] = adam(num_steps, **rates)
+    found = hallucination.fit(method, faces, mask, key=key, kernel=kernel, **values)
+    raise_if_failed(found.info, method.title.format(**settings))
+    return found
 
 
-def chosen(config: ConfigDict, name: str, fold: FoldFaces, mask: np.ndarray, fit: Callable[..., Any]) -> dict[str, Any]:
-    """The settings of the config, those with a grid by the PSNR on held-out people."""
-    section = sections.arguments(config.settings[name], METHODS[name].fit)
-    grids = {field: value for field, value in section.items() if isinstance(value, tuple)}
+def with_functions(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with the functions that their words stand for."""
+    return {name: FUNCTIONS[name][value] if name in FUNCTIONS else value for name, value in settings.items()}
+
+
+def chosen(section: ConfigDict, fold: FoldFaces, mask: np.ndarray, fit: Callable[..., Fitted]) -> dict[str, Any]:
+    """The settings of a section, those with a grid chosen by the PSNR on held-out people."""
+    settings = arguments(section)
+    grids = {field: value for field, value in settings.items() if isinstance(value, tuple)}
     if not grids:
-        return section
+        return settings
     train, held_out = fold.train[~fold.is_tuning], fold.train[fold.is_tuning]
-    best, most = section, -np.inf
+    best, highest = settings, -np.inf
     for values in itertools.product(*grids.values()):
-        settings = section | dict(zip(grids, values, strict=True))
-        reached = psnr(rebuilt(fit(train, mask, settings)[0], held_out, mask), held_out).mean()
-        best, most = (settings, reached) if reached > most else (best, most)
+        candidate = settings | dict(zip(grids, values, strict=True))
+        value = psnr(rebuilt(fit(train, mask, candidate).model, held_out, mask), held_out).mean()
+        best, highest = (candidate, value) if value > highest else (best, highest)
     return best
 
 
@@ -203,4 +213,5 @@ def psnr(images: np.ndarray, originals: np.ndarray) -> np.ndarray:
 
 
 def _median(key: jax.Array, x: jax.Array, mask: np.ndarray) -> jax.Array:
+    """The median distance of the visible parts of faces."""
     return features.median_distance(prng.stream(key, "distances"), x[:, mask])

@@ -10,7 +10,7 @@ from ml_collections import ConfigDict
 from experiments.common import trials
 from experiments.hallucinate import claims
 from experiments.hallucinate.matching import ORIGINAL, SPAN
-from experiments.hallucinate.methods import METHODS, PAPER, psnr
+from experiments.hallucinate.methods import Names, psnr
 from jaxface.metrics import bootstrap, reconstruction, streaming, verification
 from jaxface.metrics.intervals import Interval
 from jaxface.metrics.verification import Roc
@@ -32,7 +32,9 @@ class Found(NamedTuple):
     fold: np.ndarray  # [q]
     originals: np.ndarray  # [q, d]
     images: Mapping[str, np.ndarray]  # reconstructions [q, d] by name
+    names: Names
     settings: Mapping[str, str]  # of all folds, in words
+    validity: Mapping[str, Mapping[str, np.ndarray]]  # of methods that invert features, all folds
     counts: Mapping[str, np.ndarray]  # genuine and impostor [2, b + 2]
     scores: Mapping[str, list[np.ndarray]]  # [q, q] of every fold
     num_filters: list[int]
@@ -91,7 +93,7 @@ def headline(config: ConfigDict, found: Found, results: Mapping[str, Matched]) -
         shown = np.where(found.mask[None, :], found.originals, found.images[name])
         rows.append(
             (
-                METHODS[name].title,
+                found.names.labels[name],
                 with_interval(mean),
                 Estimate(float(values.std()), digits=2),
                 Estimate(float(psnr(shown, found.originals).mean()), digits=2),
@@ -129,6 +131,7 @@ def sections(
         _other_masks(found, masks),
         _streaming(config, streamed),
         _burden(found),
+        _inverses(found),
         _settings(found),
     )
 
@@ -145,7 +148,7 @@ def _gallery(config: ConfigDict, found: Found) -> Section:
     people, first = np.unique(found.ids, return_index=True)
     rows = first[np.linspace(0, len(people) - 1, min(config.num_shown, len(people))).round().astype(int)]
     names = _shown(found)
-    labels = ("original", "what is seen", *(METHODS[name].title for name in names))
+    labels = ("original", "what is seen", *(found.names.labels[name] for name in names))
     grid = figures.image_grid(sheet(found, rows, names), row_labels=labels, cell=0.82)
     share = found.mask.mean()
     return Section(
@@ -159,38 +162,36 @@ def _gallery(config: ConfigDict, found: Found) -> Section:
 
 
 def _claims(config: ConfigDict, found: Found, results: Mapping[str, Matched]) -> Section:
-    table = claims.table(found.psnr, found.ids, num_resamples=config.num_resamples, seed=config.seed)
+    table = claims.table(found.psnr, found.ids, found.names, num_resamples=config.num_resamples, seed=config.seed)
     blocks: list[str | Table] = [
         "The paper ranks its methods by PSNR on 16,028 images of FRGC. Equal beta is not an equal comparison: in the "
         "feature space of Fastfood the visible part counts about twice as much, so DW-KSVD is also fitted with the "
         "beta that this amounts to. Regressions are not in the paper.",
         table,
-        *in_words(found.psnr, results),
+        *in_words(found.names, found.psnr, results),
     ]
     return Section("What holds", blocks)
 
 
-def in_words(psnr: Mapping[str, np.ndarray], results: Mapping[str, Matched]) -> list[str]:
+def in_words(names: Names, psnr: Mapping[str, np.ndarray], results: Mapping[str, Matched]) -> list[str]:
     """The order of the methods of the paper that were run, and what the best of the others adds to it."""
     mean = {name: float(values.mean()) for name, values in psnr.items()}
-    ours = [name for name in PAPER if name in mean]
-    if not ours:
+    if not names.paper:
         return []
-    others = [name for name in mean if name not in PAPER and name != "matched_dw_ksvd"]
-    by_psnr = " < ".join(f"{METHODS[name].title} {mean[name]:.2f}" for name in sorted(ours, key=mean.__getitem__))
-    rates = {name: float(results[name].rate.estimate) for name in ours}
+    by_psnr = " < ".join(f"{names.labels[name]} {mean[name]:.2f}" for name in sorted(names.paper, key=mean.__getitem__))
+    rates = {name: float(results[name].rate.estimate) for name in names.paper}
     by_rate = " < ".join(
-        f"{METHODS[name].title} {100 * rates[name]:.0f}" for name in sorted(ours, key=rates.__getitem__)
+        f"{names.labels[name]} {100 * rates[name]:.0f}" for name in sorted(names.paper, key=rates.__getitem__)
     )
     words = [
         f"Methods of the paper by PSNR: {by_psnr} dB.",
         f"By VR % at 1 % FAR: {by_rate}; original faces {100 * float(results[ORIGINAL].rate.estimate):.0f}.",
     ]
-    if others:
-        best, theirs = max(others, key=mean.__getitem__), max(ours, key=mean.__getitem__)
+    if names.others:
+        best, theirs = max(names.others, key=mean.__getitem__), max(names.paper, key=mean.__getitem__)
         words.append(
-            f"The best of the others, {METHODS[best].title}, reaches {mean[best]:.2f} dB, "
-            f"{mean[best] - mean[theirs]:+.2f} against the best of the paper, {METHODS[theirs].title}."
+            f"The best of the others, {names.labels[best]}, reaches {mean[best]:.2f} dB, "
+            f"{mean[best] - mean[theirs]:+.2f} against the best of the paper, {names.labels[theirs]}."
         )
     return words
 
@@ -199,7 +200,7 @@ def _shown(found: Found) -> tuple[str, ...]:
     """What a gallery and a figure have room for: the methods of the paper, ridge regression and the best of all."""
     mean = {name: values.mean() for name, values in found.psnr.items()}
     best = max(mean, key=mean.__getitem__)
-    return tuple(name for name in mean if name in (*PAPER, "ridge", best))
+    return tuple(name for name in mean if name in (*found.names.paper, "ridge", best))
 
 
 def _fidelity(found: Found) -> Section:
@@ -208,7 +209,7 @@ def _fidelity(found: Found) -> Section:
     _, index = np.unique(found.ids, return_inverse=True)
     share = np.linspace(0, 100, index.max() + 1)
     by_person = [
-        Curve(METHODS[name].title, share, np.sort(np.bincount(index, each) / np.bincount(index)))
+        Curve(found.names.labels[name], share, np.sort(np.bincount(index, each) / np.bincount(index)))
         for name, each in values.items()
     ]
     subjects = figures.curves(
@@ -218,7 +219,7 @@ def _fidelity(found: Found) -> Section:
     edges = np.linspace(min(v.min() for v in values.values()), max(v.max() for v in values.values()), 31)
     middle = (edges[1:] + edges[:-1]) / 2
     shares = [
-        Curve(METHODS[name].title, middle, 100 * np.histogram(each, edges)[0] / len(each))
+        Curve(found.names.labels[name], middle, 100 * np.histogram(each, edges)[0] / len(each))
         for name, each in values.items()
     ]
     histogram = figures.curves(shares, x_label="PSNR, dB", y_label="% of the images", title="All images", markers=False)
@@ -240,7 +241,9 @@ def _largest_share(found: Found) -> float:
 
 def _verification(config: ConfigDict, found: Found, results: Mapping[str, Matched]) -> Section:
     lines = [Curve("original faces", results[ORIGINAL].curve.far, results[ORIGINAL].curve.vr)]
-    lines += [Curve(METHODS[name].title, results[name].curve.far, results[name].curve.vr) for name in _shown(found)]
+    lines += [
+        Curve(found.names.labels[name], results[name].curve.far, results[name].curve.vr) for name in _shown(found)
+    ]
     figure = figures.roc(lines, title="Reconstructions against originals")
     pairs = int(found.counts[ORIGINAL].sum())
     filters = ", ".join(map(str, sorted(set(found.num_filters))))
@@ -302,8 +305,30 @@ def _streaming(config: ConfigDict, streamed: Mapping[str, np.ndarray]) -> Sectio
     )
 
 
+def _inverses(found: Found) -> Section:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            found.names.labels[name],
+            f"{len(report['residual']):,}",
+            *(f"{100 * report[field].mean():.2f}" for field in ("share_clipped", "share_out_of_range")),
+            f"{np.median(report['residual']):.3f}",
+            f"{np.median(report['conditioning']):.1f}",
+        )
+        for name, report in found.validity.items()
+    ]
+    columns = ("method", "inverses", "clipped %", "out of range %", "residual", "condition number")
+    return Section(
+        "The way back from features",
+        (
+            "Fastfood dictionaries invert the features of every reconstruction, or those of every atom once. Features "
+            "that no image has are clipped; the residual, |phi(x) - features| / |features|, is large for them.",
+            Table(columns, rows, "Means of the shares, medians of residual and condition number, all folds"),
+        ),
+    )
+
+
 def _settings(found: Found) -> Section:
-    rows: list[tuple[Cell, ...]] = [(METHODS[name].title, words) for name, words in found.settings.items()]
+    rows: list[tuple[Cell, ...]] = [(found.names.labels[name], words) for name, words in found.settings.items()]
     return Section(
         "Settings",
         (

@@ -45,7 +45,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     streamed = workdir.stage(
         "stream", partial(streaming.of_faces, config.streaming, data, workdir.path / "checkpoints")
     )
-    found = together(data, mask, folds, made, pairs)
+    found = together(config, data, mask, folds, made, pairs)
     results = report.matched(config, found)
     publish(
         workdir,
@@ -63,6 +63,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
             "vr": float(results[name].rate.estimate),
             "eer": float(results[name].eer.estimate),
         }
+        | ({"validity": _means(found.validity[name])} if name in found.validity else {})
         for name, values in found.psnr.items()
     } | {ORIGINAL: {"vr": float(results[ORIGINAL].rate.estimate), "eer": float(results[ORIGINAL].eer.estimate)}}
 
@@ -75,7 +76,7 @@ def check(config: ConfigDict) -> None:
     checks.at_most("config.num_tests", config.num_tests, config.num_folds, "config.num_folds")
     fields.shares(config, "tuning_part", above_zero=True)
     fields.positive(config, "mask_ridge", "kcfa.ridge")
-    sizes = ("num_atoms", "sparsity", "batch_size", "batches_a_segment", "num_first", "first_iters", "num_iters")
+    sizes = ("num_atoms", "sparsity", "batch_size", "batches_a_segment", "num_first", "num_first_iters", "num_iters")
     fields.counts(config, *sizes, section="streaming")
 
 
@@ -105,6 +106,7 @@ def other_masks(config: ConfigDict, data: Faces, fold: FoldFaces) -> dict[str, n
 
 
 def together(
+    config: ConfigDict,
     data: Faces,
     mask: np.ndarray,
     folds: list[FoldFaces],
@@ -120,7 +122,9 @@ def together(
         fold=np.concatenate([np.full(len(fold.test_ids), k) for k, fold in enumerate(folds)]),
         originals=np.concatenate([fold.test for fold in folds]),
         images={name: np.concatenate([each[name]["images"] for each in made]) for name in names},
+        names=methods.names(config),
         settings={name: _in_words([each[name] for each in made]) for name in names},
+        validity={name: report for name in names if (report := _validity([each[name] for each in made]))},
         counts={
             name: np.stack([sum(each[f"{kind}/{name}"] for each in pairs) for kind in ("genuine", "impostor")])
             for name in (ORIGINAL, *names)
@@ -135,8 +139,25 @@ def _images(made: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, np.ndarra
     return {name: each["images"] for name, each in made.items()}
 
 
+def _validity(folds: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The report on all inverses of a method, by field; empty for a method without inverses."""
+    fields_of_report = [name for name in folds[0] if name.startswith("validity/")]
+    return {
+        name.removeprefix("validity/"): np.concatenate([np.atleast_1d(each[name]) for each in folds])
+        for name in fields_of_report
+    }
+
+
+def _means(report: Mapping[str, np.ndarray]) -> dict[str, float]:
+    return {name: float(values.mean()) for name, values in report.items() if name not in ("status", "num_iters")}
+
+
 def _in_words(folds: list[dict[str, np.ndarray]]) -> str:
     """The settings of all folds, those that differ one after the other."""
     names = [name for name in folds[0] if name.startswith("setting/")]
-    values = {name: dict.fromkeys(f"{float(each[name]):.4g}" for each in folds) for name in names}
+    values = {name: dict.fromkeys(_word(each[name]) for each in folds) for name in names}
     return ", ".join(f"{name.removeprefix('setting/')} {' or '.join(each)}" for name, each in values.items())
+
+
+def _word(value: np.ndarray) -> str:
+    return str(value) if value.dtype.kind == "U" else f"{float(value):.4g}"

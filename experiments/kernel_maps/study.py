@@ -44,7 +44,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
 def check(config: ConfigDict) -> None:
     """Refuses fields with values that no map can have."""
     fields.counts(config, "num_images", "num_draws", "sizes", "small_dim", section="estimates")
-    fields.counts(config, "dims", "expansion", "num_vectors", "repeats", section="cost")
+    fields.counts(config, "dims", "expansion", "num_vectors", "num_repeats", section="cost")
     fields.counts(config, "num_images", "expansions", section="inverse")
     fields.positive(config, "ratios", "shown", section="inverse")
     fields.counts(config, "num_splits", "num_train", "num_held_out", "sizes", section="ridge")

@@ -1,8 +1,8 @@
-"""Hallucination by a dictionary of faces: the visible pixels are coded on the visible rows of the atoms, and the code
-speaks for the whole face.
+"""Hallucination by a dictionary of faces: the visible pixels are coded on the visible rows of the atoms, and the same
+code reconstructs the whole face.
 
-- `fit_ksvd` learns the atoms to code whole faces;
-- `fit_dw_ksvd` counts the visible pixels `1 + beta` times in that, (14): codes found on them alone then fit better.
+- `fit_ksvd` learns atoms for whole faces;
+- `fit_dw_ksvd` counts the visible pixels `1 + beta` times, (14), so that codes of them alone fit better.
 
 (14), with rows of weights 1 and sqrt(beta) stacked in (15), is K-SVD on `Y` with its visible rows times
 `sqrt(1 + beta)`: squares add. It is not `1 + sqrt(beta)`, as printed, and the stacked matrix is never needed.
@@ -25,7 +25,7 @@ __all__ = ["fit_dw_ksvd", "fit_ksvd"]
 
 @params
 class DictionaryHallucinator:
-    """A mean face and atoms; the code of the visible pixels about their mean is that of the face."""
+    """A mean face and atoms; the code of the visible pixels about their mean reconstructs the face."""
 
     mean: jax.Array  # [d]
     visible: jax.Array = whole()  # int32 [v]
@@ -80,7 +80,11 @@ def fit_dw_ksvd(
     tol: float = 0.0,
     atom_update: AtomUpdate = approximate,
 ) -> tuple[DictionaryHallucinator, FitInfo]:
-    """Atoms for faces x `[n, d]` with the visible pixels counted `1 + beta` times; the objective counts them so too."""
+    """Atoms for faces x `[n, d]` with the visible pixels counted `1 + beta` times, also in the objective.
+
+    beta: weight of the visible pixels, 0 or above
+    num_atoms, sparsity, num_iters, tol, atom_update: those of `sparse.ksvd`
+    """
     centered, mean, visible = checked(x, mask)
     checks.shapes(beta=(beta, ""))
     checks.between("beta", beta, 0.0, float("inf"), closed_high=False)
@@ -89,12 +93,13 @@ def fit_dw_ksvd(
     weights = jnp.ones_like(mean).at[visible].set(jnp.sqrt(1 + beta))
     weighted = centered * weights[None, :]
     start = ksvd.init(key, weighted, num_atoms=num_atoms)
-    found, info = ksvd.fit(weighted, start, sparsity=sparsity, num_iters=num_iters, tol=tol, atom_update=atom_update)
-    atoms = found.atoms / weights[:, None]
+    sizes = {"sparsity": sparsity, "num_iters": num_iters}
+    learnt, info = ksvd.fit(weighted, start, tol=tol, atom_update=atom_update, **sizes)
+    atoms = learnt.atoms / weights[:, None]
     return DictionaryHallucinator(mean=mean, visible=visible, atoms=atoms, sparsity=sparsity), info
 
 
 def check_visible(num_visible: int, sparsity: int) -> None:
-    """No more atoms than visible pixels can tell apart."""
+    """Refuses codes with more atoms than visible pixels."""
     checks.at_least("sparsity", sparsity, 1)
     checks.at_most("sparsity", sparsity, num_visible, "the number of visible pixels")

@@ -2,10 +2,10 @@
 
 - `fit_kernel_ridge`: `image = mean + Y'(K + r W^-1)^-1 k(train, pixels)`, with all n x n kernel values in memory;
 - `fit_fastfood_ridge`: the same with inner products of features (10)-(13), cosine and sine, in place of the kernel.
-  Their moments `Z'W Z` and `Z'W Y` are sums over faces: beside the faces only `2 f x 2 f` numbers are in memory.
+  Their moments `Z'W Z` and `Z'W Y` are sums over faces: beside the faces, memory holds only `2 f x 2 f` numbers.
 
-W are weights of the faces with mean 1, and r is relative to the mean of `k(y, y)`, 1 for a Gaussian kernel: both fits
-mean the same by it. The sine alone would not do for the second: it estimates another kernel.
+W are sample weights with mean 1, and r is relative to the mean of `k(y, y)`, 1 for a Gaussian kernel, so that r means
+the same for both fits. The second one needs cosine and sine: the sine alone estimates another kernel.
 """
 
 from functools import partial
@@ -26,7 +26,7 @@ from jaxface.linalg.gram import Kernel
 
 __all__ = ["fit_fastfood_ridge", "fit_kernel_ridge"]
 
-_ROWS = 1024  # faces in flight: wide enough for the products of their features
+_BLOCK_SIZE = 1024  # faces in flight: wide enough for the products of their features
 
 
 @params
@@ -69,7 +69,7 @@ class FastfoodHallucinator:
 
 
 def fit_kernel_ridge(
-    kernel: Kernel, x: ArrayLike, mask: ArrayLike, *, ridge: jax.Array | float, weights: ArrayLike | None = None
+    kernel: Kernel, x: ArrayLike, mask: ArrayLike, *, ridge: jax.Array | float, sample_weights: ArrayLike | None = None
 ) -> tuple[KernelHallucinator, FitInfo]:
     """The regression of faces x `[n, d]` on the kernel functions of all of them: for thousands of faces, not more."""
     kernel = gram.as_kernel(kernel)
@@ -77,7 +77,7 @@ def fit_kernel_ridge(
     checks.shapes(ridge=(ridge, ""))
     checks.positive("ridge", ridge)
     train = centered[:, visible]
-    coefficients, info = _kernel_ridge(kernel, train, centered, checked_weights(weights, centered), ridge)
+    coefficients, info = _kernel_ridge(kernel, train, centered, checked_weights(sample_weights, centered), ridge)
     return KernelHallucinator(mean=mean, visible=visible, kernel=kernel, train=train, coefficients=coefficients), info
 
 
@@ -87,12 +87,12 @@ def _kernel_ridge(
 ) -> tuple[jax.Array, FitInfo]:
     k = kernel(train, train)
     penalty = ridge * jnp.trace(k) / k.shape[0]
-    # With weights to the power 1/2 on both sides, a weight of zero is no division.
+    # Weight symmetrically by sqrt(w): W^-1 would divide by zero weights.
     root = distances.safe_sqrt(weights)
     weighted = root[:, None] * k * root[None, :]
     solution, added = penalized_solve(weighted, root[:, None] * centered, penalty)
     info = report(solution, (train, centered), added)
-    # Squares of very small numbers are zero: such a kernel knows nothing of images that differ.
+    # Squares of very small numbers underflow: such a kernel is zero for images that differ.
     vanished = (jnp.trace(k) == 0) & (train != 0).any()
     status = fitinfo.diagnose((vanished, Status.RANK_DEFICIENT), otherwise=info.status)
     return root[:, None] * solution, info._replace(status=status)
@@ -106,7 +106,7 @@ def fit_fastfood_ridge(
     num_features: int,
     bandwidth: ArrayLike,
     ridge: jax.Array | float,
-    weights: ArrayLike | None = None,
+    sample_weights: ArrayLike | None = None,
 ) -> tuple[FastfoodHallucinator, FitInfo]:
     """The regression of faces x `[n, d]` on `num_features` random frequencies of their visible pixels."""
     centered, mean, visible = checked(x, mask)
@@ -119,7 +119,7 @@ def fit_fastfood_ridge(
         bandwidth=bandwidth,
         dtype=centered.dtype,
     )
-    coefficients, info = _fastfood_ridge(features, centered, visible, checked_weights(weights, centered), ridge)
+    coefficients, info = _fastfood_ridge(features, centered, visible, checked_weights(sample_weights, centered), ridge)
     return FastfoodHallucinator(mean=mean, visible=visible, features=features, coefficients=coefficients), info
 
 
@@ -139,6 +139,6 @@ def _fastfood_ridge(
         return moments[0] + weighted.T @ z, moments[1] + weighted.T @ faces
 
     zero = jnp.zeros((width, width), centered.dtype), jnp.zeros((width, centered.shape[1]), centered.dtype)
-    square, cross = blocks.fold_rows(add, zero, (centered, weights), block_size=_ROWS)
+    square, cross = blocks.fold_rows(add, zero, (centered, weights), block_size=_BLOCK_SIZE)
     coefficients, added = penalized_solve(square, cross, jnp.asarray(ridge, centered.dtype))
     return coefficients, report(coefficients, centered, added)

@@ -3,10 +3,10 @@
     image = mean + M'(pixels - mean of the pixels)
 
 - `fit_pca`, the usual baseline: coefficients of p axes by least squares on the visible rows of the axes. With more axes
-  than the visible pixels determine, they explode.
-- `fit_pca_prior`: the mean of the hidden part given the visible one, under `N(0, W L W' + s I)`, which is PCA where the
-  coefficients know their variances. p is no longer critical.
-- `fit_ridge`: the regression of all pixels on the visible ones, nothing assumed.
+  than the visible pixels determine, the coefficients explode.
+- `fit_pca_prior`: the mean of the hidden part given the visible one, under `N(0, W L W' + s I)`, which is PCA with the
+  variances of the coefficients as a prior. The choice of p is no longer critical.
+- `fit_ridge`: the regression of all pixels on the visible ones.
 """
 
 from functools import partial
@@ -67,10 +67,10 @@ def _pca_prior(centered: jax.Array, visible: jax.Array, *, num_components: int) 
     axes, variances, rank = _principal(centered, num_components)
     total = (centered**2).sum() / n
     discarded = jnp.maximum(total - variances.sum(), 0) / max(d - num_components, 1)
-    # Where nothing was discarded the model is singular; the floor is the rounding of the sum and of the factors.
+    # If nothing is discarded the model is singular; the floor is the rounding of the sum and of the factors.
     floor = nullspace.default_rtol(centered) * total
     noise = jnp.maximum(discarded, floor)
-    # On y = sqrt(L) z, all of unit variance, no variance is divided by.
+    # Solve for whitened coefficients z, so that no small variance is divided by.
     loadings = axes * jnp.sqrt(variances)[None, :]
     seen = loadings[visible]
     solution, _ = penalized_solve(seen.T @ seen, seen.T, noise)
@@ -80,16 +80,16 @@ def _pca_prior(centered: jax.Array, visible: jax.Array, *, num_components: int) 
 
 
 def fit_ridge(
-    x: ArrayLike, mask: ArrayLike, *, ridge: jax.Array | float, weights: ArrayLike | None = None
+    x: ArrayLike, mask: ArrayLike, *, ridge: jax.Array | float, sample_weights: ArrayLike | None = None
 ) -> tuple[AffineHallucinator, FitInfo]:
-    """`M = (Y_v'W Y_v + r I)^-1 Y_v'W Y` for centred faces Y `[n, d]` with weights W `[n]`.
+    """`M = (Y_v'W Y_v + r I)^-1 Y_v'W Y` for centred faces Y `[n, d]` and sample weights W `[n]`.
 
     `r = ridge tr Y_v'W Y_v / v`, relative to the mean eigenvalue.
     """
     centered, mean, visible = checked(x, mask)
     checks.shapes(ridge=(ridge, ""))
     checks.positive("ridge", ridge)
-    matrix, info = _ridge(centered, visible, checked_weights(weights, centered), ridge)
+    matrix, info = _ridge(centered, visible, checked_weights(sample_weights, centered), ridge)
     return AffineHallucinator(mean=mean, visible=visible, matrix=matrix), info
 
 
@@ -108,20 +108,20 @@ def _ridge(
 
 
 def report(solution: jax.Array, data: Any, jitter: jax.Array | float = 0.0) -> FitInfo:
-    """Of a solve: NON_FINITE where the data or the jitter are not finite, else NOT_PSD where the solution is not."""
+    """The report on a solve: NON_FINITE for data or jitter that are not finite, NOT_PSD for such a solution."""
     status = fitinfo.diagnose((~fitinfo.all_finite(solution), Status.NOT_PSD))
     status = fitinfo.or_non_finite(status, (data, jnp.asarray(jitter)))
     return fitinfo.closed_form(dtype=solution.dtype, status=status, jitter=jitter)
 
 
 def penalized_solve(a: jax.Array, b: jax.Array, penalty: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """`(A + r I)^-1 B`, or B itself where A and r are zero, and what was added to the diagonal."""
+    """`(A + r I)^-1 B`, or B itself if A and r are zero, and the number added to the diagonal."""
     added = jnp.where((jnp.trace(a) > 0) | (penalty > 0), penalty, 1).astype(a.dtype)
     return psd.solve(a + added * jnp.eye(a.shape[0], dtype=a.dtype), b), added
 
 
 def _principal(centered: jax.Array, num_components: int) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Principal axes `[d, p]` with their variances `[p]`, zero beyond the rank, which stands beside them."""
+    """Principal axes `[d, p]` with their variances `[p]`, zero beyond the rank, and the rank."""
     svd = spectral.thin_svd(centered)
     rank = nullspace.numerical_rank(svd.values, rtol=nullspace.default_rtol(centered))
     keep = jnp.arange(num_components) < rank

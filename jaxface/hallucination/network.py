@@ -2,12 +2,12 @@
 
     h_1 = gelu(W_1 v + b_1)    h_l = h_(l-1) + gelu(W_l h_(l-1) + b_l)    image = mean + M'v + U'h_L + c
 
-with v the visible pixels about their mean and M the ridge regression; U starts at zero, so the network starts as ridge
-regression and learns what is left. What it learns are features of the eyes, where Fastfood draws them at random. It
-minimises `mean log(e_i + floor)`, e_i the mean squared error of a face, with dropout, by an optimizer of the caller's.
+with v the visible pixels about their mean and M the ridge regression. U starts at zero, so the network starts as ridge
+regression and learns its residual; its features of the eyes are learnt, where Fastfood draws them at random. It
+minimises `mean log(e_i + floor)`, e_i the mean squared error of a face, with dropout, by an optimizer of the caller.
 
-Faces are nearly symmetric. With `mirror`, the places of the pixels in the mirrored image, every face is also trained
-on as its mirror image, and a reconstruction is the mean of that of the pixels and of that of their mirror image.
+Faces are nearly symmetric. With `mirror`, the places of the pixels in the mirrored image, the network also trains on
+mirrored faces, and a reconstruction is the mean over the pixels and their mirror image.
 """
 
 import math
@@ -27,7 +27,7 @@ from jaxface.hallucination.linear import fit_ridge
 from jaxface.hallucination.reconstruction import Reconstruction, checked
 from jaxface.linalg import scaling
 
-__all__ = ["Weights", "fit_network"]
+__all__ = ["fit_network"]
 
 
 class Optimizer(Protocol):
@@ -35,15 +35,15 @@ class Optimizer(Protocol):
 
     @property
     def init(self) -> Callable[[Any], Any]:
-        """The first state, from the weights."""
+        """The first state, from the layers."""
 
     @property
     def update(self) -> Callable[[Any, Any, Any], tuple[Any, Any]]:
-        """What to add to the weights and the next state, from the gradient, the state and the weights."""
+        """The change of the layers and the next state, from the gradient, the state and the layers."""
 
 
-class Weights(NamedTuple):
-    """All that is learnt."""
+class Layers(NamedTuple):
+    """The weights and biases of all layers."""
 
     linear: jax.Array  # [v, d], M
     first: jax.Array  # [v, f], W_1
@@ -59,7 +59,7 @@ class NetworkHallucinator:
 
     mean: jax.Array  # [d]
     visible: jax.Array = whole()  # int32 [v]
-    weights: Weights
+    layers: Layers
     mirror: jax.Array = whole()  # int32 [d], the place of each pixel in the mirrored image; 0 to d - 1 without
     mirror_visible: jax.Array = whole()  # int32 [v], the same among the visible pixels
 
@@ -68,19 +68,19 @@ class NetworkHallucinator:
 
         def image(pixels: jax.Array) -> jax.Array:
             seen = (pixels - self.mean[self.visible])[None, :]
-            plain, mirrored = network(self.weights, seen), network(self.weights, seen[:, self.mirror_visible])
+            plain, mirrored = network(self.layers, seen), network(self.layers, seen[:, self.mirror_visible])
             return self.mean + (plain + mirrored[:, self.mirror])[0] / 2
 
         return image
 
 
-def network(weights: Weights, seen: jax.Array, masks: jax.Array | None = None) -> jax.Array:
+def network(layers: Layers, seen: jax.Array, masks: jax.Array | None = None) -> jax.Array:
     """Images `[n, d]` about the mean from visible pixels `[n, v]`; masks `[l, n, f]` multiply the layers."""
-    kept = jnp.ones((weights.biases.shape[0], 1, 1), seen.dtype) if masks is None else masks
-    hidden = jax.nn.gelu(seen @ weights.first + weights.biases[0][None, :]) * kept[0]
-    for matrix, bias, mask in zip(weights.others, weights.biases[1:], kept[1:], strict=True):
+    kept = jnp.ones((layers.biases.shape[0], 1, 1), seen.dtype) if masks is None else masks
+    hidden = jax.nn.gelu(seen @ layers.first + layers.biases[0][None, :]) * kept[0]
+    for matrix, bias, mask in zip(layers.others, layers.biases[1:], kept[1:], strict=True):
         hidden = hidden + jax.nn.gelu(hidden @ matrix + bias[None, :]) * mask
-    return seen @ weights.linear + hidden @ weights.last + weights.offset[None, :]
+    return seen @ layers.linear + hidden @ layers.last + layers.offset[None, :]
 
 
 def fit_network(
@@ -98,67 +98,72 @@ def fit_network(
     floor: float = 0.1,
     mirror: ArrayLike | None = None,
 ) -> tuple[NetworkHallucinator, FitInfo]:
-    """A network of `num_layers` layers of `width` for faces x `[n, d]`.
+    """A network on ridge regression for faces x `[n, d]`; on the host.
 
-    The objective of an epoch is the mean loss of its steps, each at the weights that it starts from. `floor` is in
-    units of the median error of the ridge regression that the fit starts from; the jitter is of that regression. A
-    mask must show a pixel where it shows its mirror image. An epoch has `n // batch_size` steps, and an optimizer is
-    known to `jit` by its identity. On the host.
+    ridge: that of `fit_ridge`, where the fit starts; the jitter in the report is the one of that regression
+    width, num_layers: units of a layer, and layers
+    num_epochs, batch_size: an epoch has `n // batch_size` steps over random batches
+    dropout: share of the units of a layer that a step leaves out
+    optimizer: of optax; `jit` knows it by its identity
+    floor: the constant in the logarithm, in units of the median error of the ridge regression
+    mirror: `[d]`, the place of each pixel in the mirrored image; a visible pixel needs a visible mirror image
+
+    The objective of an epoch is the mean loss of its steps, each at the layers that the step starts from.
     """
     checks.typed_key(key)
     centered, mean, visible = checked(x, mask)
-    n = centered.shape[0]
-    for name, size in (("width", width), ("num_layers", num_layers), ("num_epochs", num_epochs)):
-        checks.at_least(name, size, 1)
-    checks.at_least("batch_size", batch_size, 1)
-    checks.at_most("batch_size", batch_size, n, "the number of faces")
-    checks.positive("floor", floor)
-    checks.between("dropout", dropout, 0.0, 1.0, closed_high=False)
+    _check_sizes(centered.shape[0], width, num_layers, num_epochs, batch_size, dropout, floor)
     places, among = _mirrored(mirror, visible, centered.shape[1])
     mean = (mean + mean[places]) / 2
-    start, begun = fit_ridge(x, mask, ridge=ridge)
+    regression, report = fit_ridge(x, mask, ridge=ridge)
     faces = jnp.asarray(x, mean.dtype) - mean[None, :]
-    power = scaling.exponent(faces)  # steps of an optimizer have a size of their own: they are made in a unit near 1
+    power = scaling.exponent(faces)  # the steps of an optimizer have an absolute size: work in a unit near 1
     faces = scaling.shifted(faces, -power)
     seen = faces[:, visible]
-    median = jnp.median(((seen @ start.matrix - faces) ** 2).mean(axis=1))
-    energy = (faces**2).mean()
-    tiny = machine.eps(mean.dtype) * jnp.where(energy > 0, energy, 1)
-    weights = _drawn(prng.stream(key, "weights"), start.matrix, seen, width, num_layers)
-    learnt, losses = _descend(
-        prng.stream(key, "epochs"),
-        weights,
-        faces,
-        visible,
-        places,
-        jnp.maximum(floor * median, tiny),
-        num_epochs=num_epochs,
-        batch_size=batch_size,
-        dropout=dropout,
-        optimizer=optimizer,
+    layers = _drawn(prng.stream(key, "weights"), regression.matrix, seen, width, num_layers)
+    least = _least_error(faces, seen, regression.matrix, floor)
+    steps = {"num_epochs": num_epochs, "batch_size": batch_size}
+    layers, losses = _descend(
+        prng.stream(key, "epochs"), layers, faces, visible, places, least, dropout=dropout, optimizer=optimizer, **steps
     )
-    info = fitinfo.iterative(
-        status=fitinfo.worst(begun.status, fitinfo.or_non_finite(Status.OK, (losses, learnt))),
-        num_iters=num_epochs,
-        objective=losses + 2 * math.log(2) * power.astype(losses.dtype),
-        jitter=begun.jitter,
-    )
-    learnt = _in_unit_of_faces(learnt, power)
-    model = NetworkHallucinator(mean=mean, visible=visible, weights=learnt, mirror=places, mirror_visible=among)
+    status = fitinfo.worst(report.status, fitinfo.or_non_finite(Status.OK, (losses, layers)))
+    objective = losses + 2 * math.log(2) * power.astype(losses.dtype)
+    layers = _in_unit_of_faces(layers, power)
+    model = NetworkHallucinator(mean=mean, visible=visible, layers=layers, mirror=places, mirror_visible=among)
+    info = fitinfo.iterative(status=status, num_iters=num_epochs, objective=objective, jitter=report.jitter)
     return model, info
 
 
-def _in_unit_of_faces(weights: Weights, power: jax.Array) -> Weights:
-    """The weights for pixels themselves, of those for pixels in units of `2^power`: the hidden layers are the same."""
-    return weights._replace(
-        first=scaling.shifted(weights.first, -power),
-        last=scaling.shifted(weights.last, power),
-        offset=scaling.shifted(weights.offset, power),
+def _check_sizes(
+    n: int, width: int, num_layers: int, num_epochs: int, batch_size: int, dropout: float, floor: float
+) -> None:
+    counts = {"width": width, "num_layers": num_layers, "num_epochs": num_epochs, "batch_size": batch_size}
+    for name, size in counts.items():
+        checks.at_least(name, size, 1)
+    checks.at_most("batch_size", batch_size, n, "the number of faces")
+    checks.positive("floor", floor)
+    checks.between("dropout", dropout, 0.0, 1.0, closed_high=False)
+
+
+def _least_error(faces: jax.Array, seen: jax.Array, matrix: jax.Array, floor: float) -> jax.Array:
+    """`floor` times the median error of the regression, but not below the rounding of the faces."""
+    median = jnp.median(((seen @ matrix - faces) ** 2).mean(axis=1))
+    energy = (faces**2).mean()
+    rounding = machine.eps(faces.dtype) * jnp.where(energy > 0, energy, 1)
+    return jnp.maximum(floor * median, rounding)
+
+
+def _in_unit_of_faces(layers: Layers, power: jax.Array) -> Layers:
+    """The layers for pixels themselves, from those for pixels in units of `2^power`; hidden values do not change."""
+    return layers._replace(
+        first=scaling.shifted(layers.first, -power),
+        last=scaling.shifted(layers.last, power),
+        offset=scaling.shifted(layers.offset, power),
     )
 
 
 def _mirrored(mirror: ArrayLike | None, visible: jax.Array, d: int) -> tuple[jax.Array, jax.Array]:
-    """The mirror image as places of pixels, of all `[d]` and among the visible ones `[v]`."""
+    """The places of the pixels in the mirror image: of all pixels `[d]`, and among the visible ones `[v]`."""
     places = np.arange(d) if mirror is None else np.asarray(mirror)
     checks.shapes(mirror=(places, str(d)))
     places = np.asarray(checks.dense_labels("mirror", places, d))
@@ -170,13 +175,13 @@ def _mirrored(mirror: ArrayLike | None, visible: jax.Array, d: int) -> tuple[jax
     return jnp.asarray(places, jnp.int32), jnp.asarray(np.searchsorted(seen, places[seen]), jnp.int32)
 
 
-def _drawn(key: jax.Array, linear: jax.Array, seen: jax.Array, width: int, num_layers: int) -> Weights:
-    """Random layers that keep the size of what goes through them."""
+def _drawn(key: jax.Array, linear: jax.Array, seen: jax.Array, width: int, num_layers: int) -> Layers:
+    """Random layers that keep the size of their input."""
     v, d = linear.shape
     first, others = jax.random.split(key)
     spread = jnp.sqrt((seen**2).mean())
     scale = 1 / (math.sqrt(v) * jnp.where(spread > 0, spread, 1))
-    return Weights(
+    return Layers(
         linear=linear,
         first=scale * jax.random.normal(first, (v, width), linear.dtype),
         others=math.sqrt(2 / width) * jax.random.normal(others, (num_layers - 1, width, width), linear.dtype),
@@ -189,7 +194,7 @@ def _drawn(key: jax.Array, linear: jax.Array, seen: jax.Array, width: int, num_l
 @partial(jax.jit, static_argnames=("num_epochs", "batch_size", "dropout", "optimizer"))
 def _descend(
     key: jax.Array,
-    weights: Weights,
+    layers: Layers,
     faces: jax.Array,
     visible: jax.Array,
     mirror: jax.Array,
@@ -199,27 +204,27 @@ def _descend(
     batch_size: int,
     dropout: float,
     optimizer: Optimizer,
-) -> tuple[Weights, jax.Array]:
-    """Steps over random batches, the rest of an epoch left out."""
+) -> tuple[Layers, jax.Array]:
+    """Steps over random batches; an epoch leaves out the faces that do not fill a batch."""
     n = faces.shape[0]
     num_batches = n // batch_size
-    layers = weights.biases.shape
+    hidden = layers.biases.shape  # [l, f]
 
-    def loss(weights: Weights, batch: jax.Array, kept: jax.Array) -> jax.Array:
-        errors = ((network(weights, batch[:, visible], kept) - batch) ** 2).mean(axis=1)
+    def loss(layers: Layers, batch: jax.Array, kept: jax.Array) -> jax.Array:
+        errors = ((network(layers, batch[:, visible], kept) - batch) ** 2).mean(axis=1)
         return jnp.log(errors + floor).mean()
 
     def step(state: Any, batch: Any) -> tuple[Any, jax.Array]:
-        weights, memory = state
+        layers, memory = state
         rows, key = batch
         drop, flip = jax.random.split(key)
         chosen = faces[rows]
         is_mirrored = jax.random.bernoulli(flip, shape=(batch_size, 1))
         chosen = jnp.where(is_mirrored, chosen[:, mirror], chosen)
-        kept = jax.random.bernoulli(drop, 1 - dropout, (layers[0], batch_size, layers[1])) / (1 - dropout)
-        value, gradient = jax.value_and_grad(loss)(weights, chosen, kept.astype(faces.dtype))
-        moves, memory = optimizer.update(gradient, memory, weights)
-        return (jax.tree.map(jnp.add, weights, moves), memory), value
+        kept = jax.random.bernoulli(drop, 1 - dropout, (hidden[0], batch_size, hidden[1])) / (1 - dropout)
+        value, gradient = jax.value_and_grad(loss)(layers, chosen, kept.astype(faces.dtype))
+        moves, memory = optimizer.update(gradient, memory, layers)
+        return (jax.tree.map(jnp.add, layers, moves), memory), value
 
     def epoch(state: Any, key: jax.Array) -> tuple[Any, jax.Array]:
         shuffle, steps = jax.random.split(key)
@@ -227,6 +232,6 @@ def _descend(
         state, values = jax.lax.scan(step, state, (rows, jax.random.split(steps, num_batches)))
         return state, values.mean()
 
-    start: Any = (weights, optimizer.init(weights))
-    (weights, _), losses = jax.lax.scan(epoch, start, jax.random.split(key, num_epochs))
-    return weights, losses
+    start: Any = (layers, optimizer.init(layers))
+    (layers, _), losses = jax.lax.scan(epoch, start, jax.random.split(key, num_epochs))
+    return layers, losses

@@ -1,8 +1,7 @@
 """Hallucination: a whole face from some of its pixels, most of all from the eye region.
 
-Every method is fitted on whole faces x `[n, d]` and a mask `[d]` of the pixels that will be seen, any subset, and gives
-a model that makes an image `[d]` of the visible pixels `[v]`. Pixels are in [0, 1] and every method takes off the mean
-face first.
+Every method is fitted on whole faces x `[n, d]` and a mask `[d]` of the pixels that will be seen, any subset. The model
+makes an image `[d]` of the visible pixels `[v]`. Pixels are in [0, 1], and every method subtracts the mean face first.
 
     model, info = fit_ridge(faces, mask, ridge=0.01)
     image = reconstruct(model, face[mask])
@@ -41,14 +40,14 @@ class Hallucinator(Protocol):
         """Where the visible pixels are in the image, int32 `[v]`, ascending."""
 
     def prepare(self) -> Reconstruction:
-        """The reconstruction of one image, with all made that depends on the model alone."""
+        """The reconstruction of one image, after computing all that depends on the model alone."""
 
 
 def reconstruct(model: Hallucinator, pixels: ArrayLike) -> jax.Array:
     """The whole face `[d]` of the visible pixels `[v]`, in the order of the image; not clipped to [0, 1].
 
-    Of pixels with NaN no pixel of the face is known, so all of them are NaN.
-    What depends on the model alone is made at each call: for many images take `reconstruct_matrix`.
+    If a visible pixel is NaN, all pixels of the face are NaN. Every call prepares the model again: for many images use
+    `reconstruct_matrix`.
     """
     checks.shapes(visible=(model.visible, "v"), pixels=(pixels, "v"))
     checks.floating(pixels=pixels)
@@ -69,13 +68,13 @@ def _reconstruct_matrix(model: Hallucinator, pixels: jax.Array, *, block_size: i
 
 
 def _known(model: Hallucinator) -> Reconstruction:
-    """The reconstruction, and NaN for pixels that hold NaN whatever the method makes of them."""
+    """The reconstruction, NaN in all pixels if any visible pixel is NaN, for every method."""
     image = model.prepare()
     return lambda pixels: jnp.where(jnp.isnan(pixels).any(), jnp.nan, image(pixels))
 
 
 def with_visible(model: Hallucinator, image: ArrayLike, pixels: ArrayLike) -> jax.Array:
-    """The image `[d]` with its visible pixels `[v]` put back: what is seen need not be invented."""
+    """The image `[d]` with its visible pixels `[v]` put back."""
     checks.shapes(mean=(model.mean, "d"), image=(image, "d"), visible=(model.visible, "v"), pixels=(pixels, "v"))
     checks.floating(image=image, pixels=pixels)
     return jnp.asarray(image).at[model.visible].set(pixels)
@@ -84,12 +83,12 @@ def with_visible(model: Hallucinator, image: ArrayLike, pixels: ArrayLike) -> ja
 def fit_for_psnr(
     fit: Callable[..., tuple[Any, FitInfo]], x: ArrayLike, mask: ArrayLike, *, num_rounds: int, floor: float = 0.1
 ) -> tuple[Any, FitInfo]:
-    """A regression for the mean PSNR: `fit(x, mask, weights=w)` again and again, with `w_i = 1 / (e_i + c)`.
+    """A regression for the mean PSNR: repeats `fit(x, mask, sample_weights=w)` with `w_i = 1 / (e_i + c)`.
 
-    The mean PSNR is the mean of `-10 log10 e_i`, e_i the mean squared error of a face, and not the log of the mean. The
-    rounds descend `sum_i log(e_i + c)`, c = `floor` times the median error: a face that nothing explains counts for
-    little. Takes any fit with `weights`, its other arguments fixed by `functools.partial`; on the host. The status is
-    the worst of all rounds, the rest of the report that of the last one.
+    The mean PSNR is the mean of `-10 log10 e_i`, with e_i the mean squared error of a face. The rounds descend
+    `sum_i log(e_i + c)` with c = `floor` times the median error, so that faces which no model explains count little.
+    `fit` is any fit with `sample_weights`, its other arguments fixed by `functools.partial`. On the host. The status is
+    the worst of all rounds, the rest of the report is that of the last round.
     """
     checks.at_least("num_rounds", num_rounds, 1)
     checks.positive("floor", floor)
@@ -98,14 +97,14 @@ def fit_for_psnr(
     pixels = jnp.asarray(x)[:, model.visible]
     power = scaling.exponent(jnp.asarray(x))
     for _ in range(num_rounds):
-        left = scaling.shifted(reconstruct_matrix(model, pixels) - x, -power)
-        errors = (left**2).mean(axis=1)
+        residual = scaling.shifted(reconstruct_matrix(model, pixels) - x, -power)
+        errors = (residual**2).mean(axis=1)
         scale = jnp.median(errors)
         weights = 1 / (errors + floor * jnp.where(scale > 0, scale, 1))
         if not jnp.isfinite(weights).all():
             status = fitinfo.worst(status, Status.NON_FINITE)
             break
-        model, info = fit(x, mask, weights=weights)
+        model, info = fit(x, mask, sample_weights=weights)
         status = fitinfo.worst(status, info.status)
     return model, info._replace(status=status)
 
@@ -113,7 +112,7 @@ def fit_for_psnr(
 def checked(x: ArrayLike, mask: ArrayLike) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Faces about their mean `[n, d]`, the mean `[d]`, and where the visible pixels are `[v]`.
 
-    The mask must be known: how many pixels are visible decides every shape.
+    The mask must be concrete: the number of visible pixels decides every shape.
     """
     checks.samples(x=(x, "n d"), beside={"mask": (mask, "d")})
     checks.at_least("number of faces", np.shape(x)[0], 2)
@@ -129,12 +128,12 @@ def checked(x: ArrayLike, mask: ArrayLike) -> tuple[jax.Array, jax.Array, jax.Ar
     return x - mean[None, :], mean, jnp.asarray(np.flatnonzero(mask), jnp.int32)
 
 
-def checked_weights(weights: ArrayLike | None, x: jax.Array) -> jax.Array:
-    """Weights `[n]` of the faces x `[n, d]`, brought to mean 1; all 1 when left out."""
-    if weights is None:
+def checked_weights(sample_weights: ArrayLike | None, x: jax.Array) -> jax.Array:
+    """Weights `[n]` of the faces x `[n, d]`, scaled to mean 1; all 1 when left out."""
+    if sample_weights is None:
         return jnp.ones(x.shape[0], x.dtype)
-    checks.shapes(x=(x, "n d"), weights=(weights, "n"))
-    checks.between("weights", weights, 0.0, float("inf"), closed_high=False)
-    weights = jnp.asarray(weights, x.dtype)
-    checks.positive("mean of weights", weights.mean())
+    checks.shapes(x=(x, "n d"), sample_weights=(sample_weights, "n"))
+    checks.between("sample_weights", sample_weights, 0.0, float("inf"), closed_high=False)
+    weights = jnp.asarray(sample_weights, x.dtype)
+    checks.positive("mean of sample_weights", weights.mean())
     return weights / weights.mean()

@@ -66,7 +66,7 @@ def fit(
     checks.floating(train=init.train, coefficients=init.coefficients, gram=init.gram)
     checks.finite(train=init.train, coefficients=init.coefficients)
     check_sparsity(sparsity, init.gram.shape[0])
-    replacement = {"max_coherence": max_coherence, "min_users": min_users}
+    replacement: dict[str, Any] = {"max_coherence": max_coherence, "min_users": min_users}
     init = jax.lax.stop_gradient(init)
     rows, back, rank, status = _root(init.kernel, init.train)
     start = Dictionary(atoms=rows.T @ init.coefficients)

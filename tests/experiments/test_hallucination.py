@@ -5,10 +5,10 @@ import pytest
 from configs import hallucinate
 from experiments.hallucinate import claims, faces, matching, methods, report, streaming
 from jaxface.data import synthetic
+from jaxface.features import dekernelize, forms
 from jaxface.metrics import streaming as counting
 from jaxface.metrics import verification
 from jaxface.metrics.intervals import Interval
-from jaxface.runtime import sections
 
 
 @pytest.fixture
@@ -22,13 +22,61 @@ def data(rng, config):
     return faces.select(config, drawn)
 
 
-def test_a_method_called_by_its_expansion_takes_no_other(config):
+def test_labels_follow_the_expansion_and_keys_stay(config):
     config.unlock()
-    for name in ("fastfood_5x", "fastfood_10x", "fastfood_5x_dekernelized", "matched_dw_ksvd"):
-        assert "expansion" not in config.settings[name]
-        config.settings[name] = {**config.settings[name].to_dict(), "expansion": 20}
-        with pytest.raises(ValueError, match="'expansion' is not an argument of"):
-            methods.chosen(config, name, None, None, None)
+    config.methods = hallucinate.get_config().methods
+    names = methods.names(config)
+    assert names.labels["fastfood_5x"] == "Fastfood DW-KSVD 5x"
+    assert names.labels["matched_dw_ksvd"] == "DW-KSVD, beta of Fastfood 5x"
+    assert names.paper == ("pca", "ksvd", "dw_ksvd", "fastfood_5x_dekernelized", "fastfood_5x", "fastfood_10x")
+    assert names.changed == ()
+    config.settings.fastfood_5x.expansion = 7
+    names = methods.names(config)
+    assert names.labels["fastfood_5x"] == "Fastfood DW-KSVD 7x"
+    assert names.changed == ("fastfood_5x",)
+
+
+def test_no_number_of_the_paper_beside_another_expansion(config, rng):
+    config.unlock().methods = ("dw_ksvd", "fastfood_5x")
+    psnr = {name: rng.normal(size=20) for name in config.methods}
+    printed = []
+    for expansion in (5, 7):
+        config.settings.fastfood_5x.expansion = expansion
+        (row,) = claims.table(psnr, np.repeat(range(10), 2), methods.names(config), num_resamples=20, seed=0).rows
+        printed.append(row[:2])
+    assert printed[0] == ("Fastfood DW-KSVD 5x above DW-KSVD", "+1.28")
+    assert printed[1] == ("Fastfood DW-KSVD 7x above DW-KSVD", "–")
+
+
+def test_words_of_settings_are_functions_of_the_library(config):
+    settings = methods.arguments(config.settings.fastfood_5x)
+    functions = methods.with_functions(settings)
+    assert functions["form"] is forms.sin
+    assert functions["inverse"] is dekernelize.least_squares
+    assert functions["beta"] == 10.0
+    for field, word in (("form", "cosine"), ("inverse", "newton"), ("atom_update", "exakt"), ("method", "fastfood")):
+        wrong = hallucinate.get_config("smoke").unlock()
+        wrong.settings.fastfood_5x[field] = word
+        with pytest.raises(ValueError, match=rf"config\.settings\.fastfood_5x\.{field} must be one of"):
+            methods.check(wrong)
+    wrong = hallucinate.get_config("smoke").unlock()
+    wrong.settings.ridge = {**wrong.settings.ridge.to_dict(), "expansion": 5}
+    with pytest.raises(ValueError, match="'expansion' is not an argument of"):
+        methods.check(wrong)
+
+
+@pytest.mark.parametrize("name", ["fastfood_5x", "fastfood_5x_dekernelized", "ridge"])
+def test_the_validity_of_inverses_is_kept(name, data, config):
+    fold = next(faces.folds(config, data))
+    mask = faces.rectangle(data.shape, (0, 4, 0, 8))
+    config.unlock().settings.ridge.ridge = (0.03,)
+    arrays = methods.of_fold(config, name, fold, mask)
+    inverses = {"fastfood_5x": len(fold.test), "fastfood_5x_dekernelized": 30}
+    if name in inverses:
+        assert arrays["validity/residual"].shape == (inverses[name],)
+        assert np.isfinite(arrays["validity/residual"]).all()
+    else:
+        assert not [field for field in arrays if field.startswith("validity")]
 
 
 def test_nobody_is_in_two_parts(data, config):
@@ -72,14 +120,14 @@ def test_settings_are_those_that_held_out_people_prefer(data, config):
     tried = {}
 
     def fit(x, mask, settings):
-        model, info = methods.fitted("ridge", None, x, mask, settings, shape=data.shape)
+        found = methods.fitted(methods.METHODS["ridge"], None, x, mask, settings, shape=data.shape)
         assert len(x) == (~fold.is_tuning).sum()
-        tried[settings["ridge"]] = methods.psnr(methods.rebuilt(model, fold.train[fold.is_tuning], mask),
+        tried[settings["ridge"]] = methods.psnr(methods.rebuilt(found.model, fold.train[fold.is_tuning], mask),
                                                 fold.train[fold.is_tuning]).mean()  # fmt: skip
-        return model, info
+        return found
 
     config.unlock().settings.ridge.ridge = (1e-4, 0.03, 100.0)
-    best = methods.chosen(config, "ridge", fold, mask, fit)
+    best = methods.chosen(config.settings.ridge, fold, mask, fit)
     assert tried.keys() == {1e-4, 0.03, 100.0}
     assert tried[best["ridge"]] == max(tried.values()) > min(tried.values()) + 0.1
 
@@ -114,13 +162,16 @@ def test_the_network_of_the_study_learns(data, config):
     """The smoke run leaves it out: here its settings reach the fit, and the faces are symmetric to it."""
     fold = next(faces.folds(config, data))
     mask = faces.rectangle(data.shape, (0, 4, 0, 8))
-    settings = sections.arguments(config.settings.network, methods.network)
+    settings = methods.arguments(config.settings.network)
     settings |= {"width": 8, "num_epochs": 3, "batch_size": 40}
-    model, info = methods.fitted("network", jax.random.key(0), fold.train, mask, settings, shape=data.shape)
+    network = methods.METHODS["network"]
+    model, info, _ = methods.fitted(network, jax.random.key(0), fold.train, mask, settings, shape=data.shape)
     assert info.objective.shape == (3,)
     assert info.objective[2] < info.objective[0]
     np.testing.assert_array_equal(model.mirror, np.arange(64).reshape(8, 8)[:, ::-1].ravel())
 
 
-def test_a_study_without_the_methods_of_the_paper_says_nothing_of_their_order():
-    assert report.in_words({"ridge": np.full(3, 20.0)}, {}) == []
+def test_a_study_without_the_methods_of_the_paper_says_nothing_of_their_order(config):
+    config.unlock().methods = ("ridge",)
+    names = methods.names(config)
+    assert report.in_words(names, {"ridge": np.full(3, 20.0)}, {}) == []

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from jaxface.features import fastfood as maps
-from jaxface.hallucination import dictionary, fastfood, kernel, linear, network, reconstruction
+from jaxface.hallucination import dictionary, fastfood, kernel, linear, methods, network, reconstruction
 from jaxface.hallucination.dictionary import DictionaryHallucinator
 from jaxface.hallucination.fastfood import FastfoodDictionaryHallucinator
 from jaxface.hallucination.linear import AffineHallucinator
+from tests.features.cases import fast
 from tests.sparse.cases import BETA, LEARN, MASK, SEEN, D, K, N, S, a_gram_matrix, kernel_atoms, key, signal, signals
 from tests.transformations import Case
 
@@ -20,14 +20,13 @@ def atoms_model(rng):
 
 
 def feature_model(rng):
-    settings = {"num_features": 16, "dtype": np.float64}
     return FastfoodDictionaryHallucinator(
         mean=signal(rng),
         visible=SEEN,
-        face_map=maps.init(key(rng), input_dim=D, bandwidth=rng.uniform(3, 5), **settings),
-        visible_map=maps.init(key(rng), input_dim=3, bandwidth=rng.uniform(3, 5), **settings),
-        face_atoms=rng.normal(size=(16, K)),
-        visible_atoms=rng.normal(size=(16, K)),
+        face_map=fast(rng, 8, 2, input_dim=D, num_features=16),
+        visible_map=fast(rng, 4, 4, input_dim=3, num_features=16),
+        atoms=rng.normal(size=(32, K)),
+        visible_weight=np.float64(2),
         sparsity=S,
     )
 
@@ -38,7 +37,7 @@ def maps_of(model):
 
 def layers(rng):
     shapes = {"linear": (3, D), "first": (3, 4), "others": (1, 4, 4), "biases": (2, 4), "last": (4, D), "offset": (D,)}
-    return network.Weights(**{name: rng.normal(size=shape) for name, shape in shapes.items()})
+    return network.Layers(**{name: rng.normal(size=shape) for name, shape in shapes.items()})
 
 
 def pixels(rng):
@@ -66,15 +65,16 @@ CASES = [
     Case(dictionary.fit_dw_ksvd, lambda r: (key(r), signals(r)), {**LEARN, **BETA}, factor=10),
     Case(dictionary.fit_ksvd, lambda r: (key(r), signals(r)), LEARN, factor=10),
     Case(network.network, lambda r: (layers(r), r.normal(size=(5, 3))), grad=(0, 1)),
-    Case(fastfood.share_clipped, lambda r: (feature_model(r), pixels(r))),
+    Case(fastfood.validity, lambda r: (feature_model(r), r.normal(size=(4, 3))), factor=100),
     Case(fastfood.effective_beta, lambda r: (maps_of(feature_model(r)), np.float64(2)), grad=(1,)),
 ]  # fmt: skip
 
 EXEMPT = [
-    fastfood.feature_reconstruction,  # returns a function, which share_clipped runs
+    fastfood.feature_reconstruction,  # returns a function, which validity runs
     fastfood.draw_maps,  # on the host: the bandwidths come from the data
     fastfood.fit_fastfood_dw_ksvd,  # the same
-    fastfood.fit_fastfood_dw_ksvd_dekernelized,
+    fastfood.invert_atoms,
+    methods.fit,  # runs any fit of the table
     reconstruction.fit_for_psnr,  # on the host
     network.fit_network,  # the same
     dictionary.check_visible,  # raises or returns nothing

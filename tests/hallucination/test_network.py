@@ -8,7 +8,7 @@ from jaxface.core.fitinfo import Status
 from jaxface.hallucination import linear as linear_hallucination
 from jaxface.hallucination import network as network_hallucination
 from jaxface.hallucination import reconstruction as hallucination
-from jaxface.hallucination.network import Weights, fit_network
+from jaxface.hallucination.network import Layers, fit_network
 from tests.sparse import draws
 from tests.tolerances import assert_close
 
@@ -34,8 +34,8 @@ def psnr(model, x):
 
 
 def weights(rng, v=15, d=30, f=4, layers=3):
-    shapes = Weights((v, d), (v, f), (layers - 1, f, f), (layers, f), (f, d), (d,))
-    return Weights(*(jnp.asarray(rng.normal(size=shape)) for shape in shapes))
+    shapes = Layers((v, d), (v, f), (layers - 1, f, f), (layers, f), (f, d), (d,))
+    return Layers(*(jnp.asarray(rng.normal(size=shape)) for shape in shapes))
 
 
 def test_layers_are_those_of_the_formula(rng):
@@ -68,7 +68,7 @@ def test_learns_what_no_matrix_can(rng):
     assert info.objective[-1] < info.objective[0] - 0.3
     assert int(info.status) == Status.OK
     again, _ = fit_network(KEY, train, MASK, **SETTINGS)
-    np.testing.assert_array_equal(again.weights.last, model.weights.last)
+    np.testing.assert_array_equal(again.layers.last, model.layers.last)
 
 
 def test_the_mirror_image_of_what_is_seen_gives_the_mirror_image(rng):
@@ -101,7 +101,7 @@ def test_a_step_is_that_of_the_optimizer(rng):
     errors = ((faces - faces[:, MASK] @ matrix) ** 2).mean(axis=1)
     floor = 0.1 * np.median(errors)
     model, info = one_step(x, 0.5)
-    assert_close(model.weights.offset, 0.5 * residual_over_errors(faces, matrix, floor), factor=100)
+    assert_close(model.layers.offset, 0.5 * residual_over_errors(faces, matrix, floor), factor=100)
     assert_close(info.objective, np.full(2, np.log(errors + floor).mean()), factor=100)
 
 
@@ -112,14 +112,14 @@ def test_about_half_of_the_faces_are_mirrored(rng):
     faces = x - (mean + mean[MIRROR]) / 2
     floor = 0.1 * np.median(((faces - faces[:, MASK] @ matrix) ** 2).mean(axis=1))
     plain, turned = (residual_over_errors(each, matrix, floor) for each in (faces, faces[:, MIRROR]))
-    moved = np.asarray(one_step(x, 1.0, mirror=MIRROR)[0].weights.offset)
+    moved = np.asarray(one_step(x, 1.0, mirror=MIRROR)[0].layers.offset)
     assert 0.3 < (moved - plain) @ (turned - plain) / ((turned - plain) @ (turned - plain)) < 0.7
 
 
 def test_dropout_keeps_the_size_of_a_layer(rng):
     x = draws.faces(rng, n=200)
     whole, dropped = (
-        np.asarray(one_step(x, 1.0, dropout=share, width=64, num_layers=1)[0].weights.last) for share in (0.0, 0.5)
+        np.asarray(one_step(x, 1.0, dropout=share, width=64, num_layers=1)[0].layers.last) for share in (0.0, 0.5)
     )
     assert abs((dropped * whole).sum() / (whole**2).sum() - 1) < 0.2
     assert np.abs(dropped - whole).max() > 0.01 * np.abs(whole).max()

@@ -11,7 +11,7 @@ import safetensors
 import safetensors.numpy
 
 from jaxface.core.pytree import params, static, unbounded, whole
-from jaxface.hallucination.network import Weights
+from jaxface.hallucination.network import Layers
 from jaxface.joint_bayes import JointBayes, ScoringBasis
 from jaxface.linalg.gram import Gaussian, Kernel
 from jaxface.mixtures import GMM, PCCAMixture
@@ -268,12 +268,12 @@ class Nested:
     """A function and named parts."""
 
     kernel: Kernel
-    weights: Weights
+    layers: Layers
 
 
 def nested():
-    weights = Weights(*(jnp.full(2, float(k)) for k in range(len(Weights._fields))))
-    return Nested(kernel=Gaussian(bandwidth=jnp.asarray(2.0)), weights=weights)
+    layers = Layers(*(jnp.full(2, float(k)) for k in range(len(Layers._fields))))
+    return Nested(kernel=Gaussian(bandwidth=jnp.asarray(2.0)), layers=layers)
 
 
 def test_kernels_and_named_tuples_come_back(tmp_path):
