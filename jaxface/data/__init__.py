@@ -44,7 +44,7 @@ from jaxface.data import (
 )
 from jaxface.data.datasets import LabelledImages, Listing, from_arrays, people_with, take, take_people
 
-LOADERS: dict[str, Callable[..., LabelledImages]] = {  # what a config names -> root and options -> LabelledImages
+LOADERS: dict[str, Callable[..., LabelledImages]] = {  # the name in a config -> root and options -> LabelledImages
     "orl": orl.load,
     "folders": folders.load,
     "lfw": lfw.load,

@@ -5,8 +5,8 @@
               `.npy` file at some offset, which can be mapped into memory
     native    an array in the byte order of this machine
 
-A directory and a header may lie. What they say is compared with each other, and no more is read than they say. Object
-arrays are refused: they are pickles, and loading a pickle runs whatever is in it.
+The directory of an archive and the header of a member may be wrong. They are compared with each other, and no more
+bytes are read than they announce. Object arrays are refused: they are pickles, and loading a pickle runs the code in it.
 """
 
 import io

@@ -1,4 +1,4 @@
-"""What loading returns: files on disk with their people (`Listing`), and images in memory (`LabelledImages`).
+"""Sets of images of known people: files on disk (`Listing`), and images in memory (`LabelledImages`).
 
 A person is an id: `ids` are int32 and `names[ids[i]]` is who row i shows, also after selecting. As loaded, and after
 `take_people`, ids are dense: everybody in `names` has a row.
@@ -30,7 +30,7 @@ class Listing:
     ids: np.ndarray  # int32 [n], dense: names[ids[i]] is the person of files[i]
     names: tuple[Name, ...]  # [c]
     ignored: tuple[str, ...] = ()  # hidden files, other kinds of files, folders without images
-    credit: str = ""  # whom a report must name
+    credit: str = ""  # for the foot of a report
 
     def paths(self) -> list[Path]:
         """Where the files are."""
@@ -39,7 +39,7 @@ class Listing:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class LabelledImages:
-    """Images of known people: what an experiment receives."""
+    """Images of known people, in memory."""
 
     per_row: ClassVar[tuple[str, ...]] = ("images", "ids", "files")
 

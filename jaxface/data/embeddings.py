@@ -5,8 +5,8 @@
     files     [n]     strings, optional: where each row comes from
 
 Write one with `save`, or from anywhere with `numpy.savez(path, features=..., labels=...)`. Object arrays are
-refused: they are pickles, and loading a pickle runs whatever is in it. So are, before they are unpacked, archives that
-unpack to more than `max_bytes` (2 GiB) and four times their size.
+refused: they are pickles, and loading a pickle runs the code in it. Archives that unpack to more than `max_bytes`
+(2 GiB) and four times their size are refused before they are unpacked.
 """
 
 import dataclasses
@@ -44,7 +44,7 @@ def from_arrays(
     min_people: int = 2,
     source: str = "these arrays",
 ) -> Embeddings:
-    """Checks features `[n, d]` and labels `[n]`; `source` is what an error message calls them."""
+    """Checks features `[n, d]` and labels `[n]`; `source` is their name in error messages."""
     features = np.asarray(features)
     if features.dtype.kind != "f" or features.itemsize > 8 or features.ndim != 2 or 0 in features.shape:
         raise ValueError(

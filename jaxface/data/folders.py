@@ -36,9 +36,9 @@ def scan(
     names: list[str] = []
     ignored: list[str] = []
     for person in _entries(root, root):
-        found = _entries(root, Path(person.path)) if person.is_dir() and not _hidden(person) else []
-        kept = [_relative(root, entry) for entry in found if _is_image(entry, suffixes)]
-        ignored += [messages.printable(_relative(root, entry)) for entry in found if not _is_image(entry, suffixes)]
+        entries = _entries(root, Path(person.path)) if person.is_dir() and not _hidden(person) else []
+        kept = [_relative(root, entry) for entry in entries if _is_image(entry, suffixes)]
+        ignored += [messages.printable(_relative(root, entry)) for entry in entries if not _is_image(entry, suffixes)]
         for file in kept:
             checks.utf8(file, f"An image in {messages.printable(root)}")
         if kept:
@@ -101,7 +101,7 @@ def load(
 
 
 def _entries(root: Path, folder: Path) -> list["os.DirEntry[str]"]:
-    """What a folder holds, in natural order; a link that leads out of `root` is refused."""
+    """The entries of a folder in natural order; a link that leads out of `root` is refused."""
     storage.existing_folder(folder, "A folder of images")
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: natural_key(entry.name))

@@ -1,7 +1,7 @@
 """Partial equivalence groups: rows known to show one person, who need not be named.
 
     random_groups  groups of a given size drawn from labelled rows, many draws at once
-    kept_rows      those draws as index arrays that fit one vmapped call
+    kept_rows      the rows of such draws as index arrays that fit one vmapped call
     movement       how far a tracked face moved since the frame before
     track_groups   runs of slow frames of a face track
 
@@ -80,8 +80,8 @@ def movement(positions: Any, tracks: Any, *, frames: Any = None) -> np.ndarray:
 
     positions: landmarks `[n, p, 2]` (mean displacement of the p points) or vectors `[n, d]` (Euclidean distance).
     tracks: integers `[n]`, -1 for rows in no track; the rows of several tracks may be interleaved.
-    frames: frame numbers `[n]`. A missing frame then counts as infinite movement, for nobody saw what happened
-    there; without them the rows of a track are consecutive frames in the order they stand.
+    frames: frame numbers `[n]`. The movement across a missing frame is infinite, because nothing is known of it;
+    without frame numbers the rows of a track are consecutive frames in the order of the rows.
     """
     positions, tracks = _check_tracks(positions, tracks)
     order, follows = _in_time(tracks, frames)

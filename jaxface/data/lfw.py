@@ -148,7 +148,7 @@ def read_people(path: str | Path, listing: Listing) -> np.ndarray:
     """Fold of each person of the listing, int32 `[c]`, -1 for people not named, from a file such as `people.txt`.
 
     The file has, for each fold, its number of people and then a line `name images` for each; with several folds
-    their number stands in the first line. The numbers of images must be those of the listing.
+    the first line is the number of folds. The numbers of images must agree with the listing.
     """
     path, lines = _lines(path)
     several = len(lines) > 1 and len(lines[1][1]) == 1

@@ -45,8 +45,8 @@ def load(
     max_bytes: a file that unpacks to more, and to more than four times its size, is refused before it is unpacked.
     """
     path = storage.existing_file(path, "A MATLAB file")
-    found = _variables(path, images, labels, max_bytes=max_bytes)
-    pixels, owner = found[images], found[labels].ravel()
+    variables = _variables(path, images, labels, max_bytes=max_bytes)
+    pixels, owner = variables[images], variables[labels].ravel()
     if pixels.dtype.kind not in "uif" or pixels.ndim != 2 or 0 in pixels.shape:
         raise ValueError(
             f"{images!r} of {path} must be numbers [n, h w]; got dtype {pixels.dtype} and shape {pixels.shape}."
@@ -69,9 +69,9 @@ def load_views(path: str | Path, *, views: str = "X", labels: str = "Y", max_byt
     are taken where both would do. Integers become float32; floats stay as they are.
     """
     path = storage.existing_file(path, "A MATLAB file")
-    found = _variables(path, views, labels, max_bytes=max_bytes)
-    owner = found[labels].ravel()
-    arrays = list(found[views].ravel()) if found[views].dtype == object else [found[views]]
+    variables = _variables(path, views, labels, max_bytes=max_bytes)
+    owner, cells = variables[labels].ravel(), variables[views]
+    arrays = list(cells.ravel()) if cells.dtype == object else [cells]
     rows = all(view.ndim == 2 and view.shape[0] == owner.size for view in arrays)
     columns = all(view.ndim == 2 and view.shape[1] == owner.size for view in arrays)
     if not arrays or not (rows or columns) or any(view.dtype.kind not in "uif" for view in arrays):
@@ -85,32 +85,33 @@ def load_views(path: str | Path, *, views: str = "X", labels: str = "Y", max_byt
     return Views(oriented, ids, names)
 
 
-def _variables(path: Path, *wanted: str, max_bytes: int) -> dict[str, np.ndarray]:
-    """The wanted variables of a file of MATLAB 4 to 7, in native byte order; says what there is when one is missing."""
+def _variables(path: Path, *names: str, max_bytes: int) -> dict[str, np.ndarray]:
+    """Variables of a file of MATLAB 4 to 7 by name, in native byte order; an error for a missing one lists all."""
     with path.open("rb") as stream:
         header = stream.read(mat5.HEADER_BYTES)
     if mat5.is_hdf5(header):
         raise ValueError(f"{path} is a MATLAB 7.3 (HDF5) file, which is not read. Save it in MATLAB with -v7.")
     with storage.naming_damage(path, says=_NOT_READ):
         sizes, read = _opened(path, header)
-    missing = [name for name in wanted if name not in sizes]
+    missing = [name for name in names if name not in sizes]
     if missing:
         listed = ", ".join(messages.printable(name) for name in list(sizes)[:20]) or "nothing"
         near = messages.did_you_mean(missing[0], sizes)
         raise ValueError(f"{path} must hold {missing[0]!r}; it holds {listed}.{near}")
-    storage.check_unpacked(path, sum(sizes[name] for name in wanted), wanted, max_bytes=max_bytes)
-    found = {}
-    for name in wanted:
+    storage.check_unpacked(path, sum(sizes[name] for name in names), names, max_bytes=max_bytes)
+    variables = {}
+    for name in names:
         with storage.naming_damage(path, name, says=_NOT_READ):
-            found[name] = read(name)
-    return found
+            variables[name] = read(name)
+    return variables
 
 
 def _opened(path: Path, header: bytes) -> tuple[dict[str, int], Callable[[str], np.ndarray]]:
     """How many bytes every variable unpacks to, and a function that reads one."""
     if header[126:128] in mat5.ORDERS and 0 not in header[:4]:
-        found = mat5.variables(memoryview(np.memmap(path, np.uint8, "r").data))
-        return {name: each.num_bytes for name, each in found.items()}, lambda name: mat5.value(found[name])
+        variables = mat5.variables(memoryview(np.memmap(path, np.uint8, "r").data))
+        sizes = {name: variable.num_bytes for name, variable in variables.items()}
+        return sizes, lambda name: mat5.value(variables[name])
     if 0 not in header[:4]:  # a file of version 4 begins with a small number
         raise ValueError("it does not begin as a MATLAB file")
     import scipy.io
@@ -124,8 +125,8 @@ def _opened(path: Path, header: bytes) -> tuple[dict[str, int], Callable[[str], 
 def _image_shape(num_pixels: int, shape: tuple[int, int] | None, what: str) -> tuple[int, int]:
     height, width = shape if shape is not None else (math.isqrt(num_pixels),) * 2
     if height * width != num_pixels:
-        asked = f"{height} x {width}" if shape is not None else "a square"
-        raise ValueError(f"{what} has {num_pixels} pixels an image, not {asked}. Pass shape=(height, width).")
+        expected = f"{height} x {width}" if shape is not None else "a square"
+        raise ValueError(f"{what} has {num_pixels} pixels an image, not {expected}. Pass shape=(height, width).")
     return height, width
 
 
@@ -144,10 +145,10 @@ def _unit_range(pixels: np.ndarray, what: str) -> np.ndarray:
 
 def _every_label(values: np.ndarray, what: str) -> np.ndarray:
     """Labels as integers, one for every sample."""
-    found = _whole(values, what)
-    if (missing := int((found == -1).sum())) or not found.size:
-        raise ValueError(f"{what} must label every sample; {missing} are -1, of {found.size}.")
-    return found
+    labels = _whole(values, what)
+    if (missing := int((labels == -1).sum())) or not labels.size:
+        raise ValueError(f"{what} must label every sample; {missing} are -1, of {labels.size}.")
+    return labels
 
 
 def _whole(values: np.ndarray, what: str) -> np.ndarray:

@@ -34,7 +34,7 @@ def find() -> Path:
 
 
 def scan(root: str | Path | None = None) -> Listing:
-    """Lists the 400 images, people s1 to s40, without decoding them; by default those of `find`."""
+    """Lists the 400 images, people s1 to s40, without decoding them; `root` is by default the folder of `find`."""
     listing = folders.scan(find() if root is None else root, min_people=1, suffixes=(".pgm",), credit=CREDIT)
     counts = np.bincount(listing.ids)
     if counts.size != 40 or (counts != 10).any():

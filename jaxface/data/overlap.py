@@ -1,8 +1,8 @@
-"""People who would stand on two sides of a test, and are refused: whoever was trained on is recognised too easily.
+"""Refuses people on two sides of a test: a system recognises the people it was trained on too easily.
 
     Known                 rows and whom they show
     refuse_shared_people  two sets that must show different people, compared by name and by identical rows
-    refuse_shared_rows    one set in which the same row stands under two names
+    refuse_shared_rows    one set in which the same row has two names
     identical_rows        which rows of one array are in another too
 
 Names are compared as text. Rows are compared bit by bit in float32: the same photo or vector, not a similar one.
@@ -38,25 +38,25 @@ def refuse_shared_people(**sides: Known) -> None:
 
 
 def refuse_shared_rows(known: Known, *, source: str) -> None:
-    """Raises ValueError when one row stands under two names: a split by people would put it on both sides."""
+    """Raises ValueError when one row has two names: a split by people would put it on both sides."""
     first_id: dict[bytes, int] = {}
-    found: dict[tuple[str, str], None] = {}
+    shared: dict[tuple[str, str], None] = {}
     for digest, person in zip(_digests(known.rows), known.ids, strict=True):
         other = first_id.setdefault(digest, int(person))
         if other != person:
-            found[str(known.names[other]), str(known.names[int(person)])] = None
-    if found:
-        pairs = [f"{a!r} and {b!r}" for a, b in found]
+            shared[str(known.names[other]), str(known.names[int(person)])] = None
+    if shared:
+        pairs = [f"{a!r} and {b!r}" for a, b in shared]
         raise ValueError(
             f"{source} holds the same image or vector under two names: {_some(pairs)}. "
             "Remove it from the wrong person, or merge the two if they are one."
         )
 
 
-def identical_rows(rows: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """Which of the rows `asked` `[q, ...]` are among `rows` `[n, ...]`: bool `[q]`."""
+def identical_rows(rows: np.ndarray, queries: np.ndarray) -> np.ndarray:
+    """Which of the rows `queries` `[q, ...]` are among `rows` `[n, ...]`: bool `[q]`."""
     known = set(_digests(rows))
-    return np.array([digest in known for digest in _digests(asked)], bool)
+    return np.array([digest in known for digest in _digests(queries)], bool)
 
 
 def _refuse_pair(left_name: str, left: Known, right_name: str, right: Known) -> None:

@@ -39,9 +39,9 @@ def all_pairs(ids: Any) -> Pairs:
 def limited(ids: Any, *, max_rows: int) -> np.ndarray:
     """Rows `[r]`, ascending: all of a person with at most `max_rows`, and `max_rows` of everybody else.
 
-    A person with n rows makes n (n - 1) / 2 pairs of one person, so the one with most photos would decide an error rate
-    or a calibration alone: with 530 photos beside people with 2 to 10, 98 % of the pairs. The rows that stay are spread
-    evenly over those of the person, in their order, without randomness.
+    A person with n rows makes n (n - 1) / 2 pairs of one person, so the person with most photos would decide an error
+    rate or a calibration alone: with 530 photos beside people with 2 to 10, 98 % of the pairs. The kept rows are spread
+    evenly over the rows of the person, in their order, without randomness.
     """
     checks.at_least("max_rows", max_rows, 2, "one row makes no pair")
     ids = _check_ids(ids)
@@ -63,7 +63,7 @@ def largest_share(ids: Any, pairs: Pairs) -> float:
 
 
 def load(path: str | Path, files: Sequence[str]) -> Pairs:
-    """Reads a pairs file; names must be among `files` (those of a `Listing`), whose positions are the rows.
+    """Reads a pairs file; names must be among `files`, such as those of a `Listing`, whose positions are the rows.
 
     A wrong header, a line of another form, an unknown name, a name that leads outside the root, a row paired with
     itself and a repeated pair are errors that name the file and the line.

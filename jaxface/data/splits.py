@@ -80,14 +80,14 @@ def few_shot(
     ids = np.asarray(ids)
     parts = k_shot(ids, num_train=most_train + num_held_out, rng=np.random.default_rng(seed), num_splits=num_splits)
     rng = np.random.default_rng((seed, 1))
-    found = []
+    drawn = []
     for part in parts:
         rows = np.flatnonzero(part == 0)
         by_person = rows[np.argsort(ids[rows], kind="stable")].reshape(-1, most_train + num_held_out)
         shuffled = rng.permuted(by_person, axis=1)
         train, held_out = shuffled[:, :num_train].ravel(), shuffled[:, most_train:].ravel()
-        found.append(Split(train, np.flatnonzero(part == 1), held_out))
-    return found
+        drawn.append(Split(train, np.flatnonzero(part == 1), held_out))
+    return drawn
 
 
 def identity_disjoint(

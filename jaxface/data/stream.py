@@ -1,4 +1,4 @@
-"""Data larger than memory: batches of one size, read when they are asked for.
+"""Data larger than memory: batches of one size, each read when it is needed.
 
     from_array, from_npz  -> Source   rows that can be read in any order
     num_batches           how many batches a pass has; the same for every process

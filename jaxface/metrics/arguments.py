@@ -24,15 +24,15 @@ def identities(name: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
     array = np.asarray(value)
     kinds = {_kind(item) for item in array.flat} if array.dtype == object else {array.dtype.name}
     if array.dtype.kind not in "biufSUO" or (array.dtype == object and len(kinds | {"integers", "strings"}) > 2):
-        found = ", ".join(sorted(kinds))
+        mixture = ", ".join(sorted(kinds))
     elif array.dtype == object and len(kinds) > 1:
-        found = "both"
+        mixture = "both"
     else:
         if array.dtype.kind == "f":
             not_nan(**{name: array})
         return array
     raise ValueError(
-        f"{name} must be all integers or all strings; got {found}. "
+        f"{name} must be all integers or all strings; got {mixture}. "
         "Make them dense with jaxface.core.labels.dense, which leaves out rows without a label."
     )
 

@@ -77,7 +77,7 @@ def _position(scores: Array, is_same: Mask) -> Index:
 
 
 def _tally(group: Index, first: Index, second: Index | None, features: Array) -> Tally:
-    """Counts the pairs that share their subjects, and those that share their group as well."""
+    """Counts the pairs of the same subjects, and of these the pairs of the same group."""
     base = 1 if second is None else int(second.max()) + 1
     code = first if second is None else first * base + second
     distinct, subjects = np.unique(code, return_inverse=True)

@@ -92,9 +92,9 @@ def average_precision(
             f"have none, the first at index {int(np.argmin(total))}. Drop those queries."
         )
     ties = _ties(lists, correct)
-    found_before_query = np.concatenate([[0], np.cumsum(total)[:-1]])
-    found = np.cumsum(ties.correct) - found_before_query[ties.query]
-    return np.bincount(ties.query, weights=ties.correct * found / ties.last) / total
+    before_query = np.concatenate([[0], np.cumsum(total)[:-1]])
+    retrieved = np.cumsum(ties.correct) - before_query[ties.query]
+    return np.bincount(ties.query, weights=ties.correct * retrieved / ties.last) / total
 
 
 def _lists(

@@ -70,7 +70,7 @@ def roc(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> Roc:
 
 
 def hull(curve: Roc) -> Roc:
-    """The vertices of the concave hull of the ROC: what a system that may mix thresholds at random can reach."""
+    """The vertices of the concave hull of the ROC, which a random choice between two thresholds can reach."""
     vertices = concave_hull(curve.far, curve.vr)
     return Roc(*(field[vertices] for field in curve))
 

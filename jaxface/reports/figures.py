@@ -1,4 +1,4 @@
-"""Figures in one style. Nothing global is touched: each function makes a figure and hands it back.
+"""Figures in one style. No global state of matplotlib changes: each function makes a figure and returns it.
 
 Matplotlib is imported when the first figure is made, and the same data give the same bytes.
 """
@@ -108,7 +108,7 @@ def _whole_numbers() -> Any:
 
 
 def _plain(text: str) -> str:
-    """A name as it is: matplotlib reads dollars as mathematics and leaves what begins with `_` out of a legend.
+    """A name as it is: matplotlib reads dollars as mathematics and leaves names that begin with `_` out of a legend.
 
     Fonts have no glyphs for control characters, which become escapes.
     """
@@ -169,7 +169,7 @@ def image_grid(
 ) -> "Figure":
     """Images `[rows, columns, h, w]` (or `[..., 3]` in colour) as a contact sheet.
 
-    Grey images in [0, 1] are shown as they are; with `symmetric` each is stretched around zero, for eigenfaces.
+    Grey images in [0, 1] are shown unchanged; with `symmetric` each is stretched around zero, for eigenfaces.
     """
     images = np.asarray(images, float)
     rows, columns, height, width = images.shape[:4]

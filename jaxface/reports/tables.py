@@ -58,7 +58,7 @@ def with_interval(interval: Interval, *, digits: int = 2) -> Estimate:
 
 
 def intervals_over(count: int, what: str) -> str:
-    """What a caption says of means over so many things, such as random splits: their intervals, or that these lack."""
+    """Words of a caption for means over `count` things, such as random splits: with intervals, or too few for these."""
     if count >= FEWEST:
         return f"95 % intervals over {count} {what}"
     return f"mean over {count} {what if count > 1 else what.removesuffix('s')}, too few for intervals"
@@ -142,7 +142,7 @@ def csv_text(rows: Iterable[Iterable[Any]]) -> str:
 
 
 def csv_cell(value: Any) -> Any:
-    """A text in one line, with an apostrophe before what a spreadsheet would run as a formula; numbers as they are.
+    """A text in one line, with an apostrophe before a text that a spreadsheet would run as a formula.
 
     Control characters become escapes, as on a terminal. A text that is a number, such as a formatted one, stays one.
     """
