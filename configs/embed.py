@@ -16,5 +16,6 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config = common.base(x64=False)
     config.data = ConfigDict({"root": placeholder(str)})
     config.min_score = 0.6  # of the detector, 0 to 1
+    config.face = "weighted"  # of several: size less the distance from the centre; or largest, central
     config.max_side = 640  # pixels; larger photos are searched in a smaller copy
     return common.variant(config, variant, {})

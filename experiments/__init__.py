@@ -1,6 +1,7 @@
 """Studies that run and report: `python -m experiments.NAME --config=configs/NAME.py --workdir=FOLDER`.
 
 tour          the five systems on one set of faces
+verifier      a verifier of your own: fitted, chosen, calibrated, measured and saved
 verify        Joint Bayes with transfer: does a source model help when few target people are known?
 verify_lfw    the LFW protocol with Joint Bayes
 finetune      gradient descent on the scores, from the model that EM found

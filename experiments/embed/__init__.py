@@ -1,5 +1,5 @@
 """Photographs as embeddings.
 
-study   one stage: the largest face of every photo, aligned and described
+study   chunks of photos: a face of each, aligned and described
 report  the page
 """

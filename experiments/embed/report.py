@@ -10,13 +10,14 @@ from jaxface.reports.html import Picture, Section
 from jaxface.reports.tables import Table
 from jaxface.runtime.workdir import Workdir
 
-_SHOWN = 24
+SHOWN = 24  # faces
+_MOST_ROWS = 50
 
 
 def page(workdir: Workdir, arrays: dict[str, np.ndarray], files: np.ndarray, results: dict[str, int]) -> None:
     """The numbers, some aligned faces, and the photos without one."""
     found = arrays["found"]
-    shown = arrays["aligned"][found][:_SHOWN].astype(np.float32) / 255
+    shown = arrays["aligned"].astype(np.float32) / 255
     width = min(8, len(shown))
     rows = -(-len(shown) // width)
     sheet = np.ones((rows * width, *shown.shape[1:]), np.float32)
@@ -24,7 +25,9 @@ def page(workdir: Workdir, arrays: dict[str, np.ndarray], files: np.ndarray, res
     picture = figures.image_grid(sheet.reshape(rows, width, *shown.shape[1:]), title="Aligned faces")
     blocks: list[Any] = [Picture("faces.png", figures.to_png(picture), "The first faces, as the network sees them.")]
     if not found.all():
-        blocks.append(Table(("photo",), [(str(file),) for file in files[~found]], "Photos without a face"))
+        why = zip(files[~found].tolist(), arrays["damage"][~found].tolist(), strict=True)
+        lost = [(file, damage or "no face") for file, damage in why]
+        blocks.append(Table(("photo", "what is wrong"), lost[:_MOST_ROWS], "Photos without a vector; all in faces.csv"))
     publish(
         workdir,
         title="Photos as embeddings",

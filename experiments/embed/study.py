@@ -3,11 +3,14 @@
     pip install -e '.[run,embed]'
     python -m experiments.embed --config=configs/embed.py --config.data.root=PHOTOS --workdir=runs/embedded
 
-PHOTOS holds one folder a person. The largest face of each photo is taken. Writes `embeddings.npz`, which
-`experiments.verify` and `experiments.score` take with `loader=embeddings`, `without_face.csv`, and a page to look at.
+PHOTOS holds one folder a person. Of several faces in a photo, a large one near the centre is taken (`config.face`).
+Writes `embeddings.npz`, which other studies take with `loader=embeddings`, `faces.csv` with the box and score of the
+face of each photo, and a page. Photos are read in chunks, each a stage: an interrupted run goes on with the next chunk.
 """
 
 import importlib.util
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +18,9 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common import fields
+from experiments.common.inputs import Vectors
 from experiments.embed import report
+from jaxface.core.labels import dense
 from jaxface.data import Listing, folders, images
 from jaxface.reports.tables import csv_text
 from jaxface.runtime.log import progress
@@ -23,6 +28,9 @@ from jaxface.runtime.workdir import Workdir
 
 _DETECTOR = "face_detection_yunet_2023mar_int8bq.onnx"
 _RECOGNISER = "face_recognition_sface_2021dec_int8bq.onnx"
+
+
+CHUNK = 200  # photos of a stage
 
 
 class Networks(NamedTuple):
@@ -33,36 +41,29 @@ class Networks(NamedTuple):
 
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
-    """Embeds every photo that shows a face, and lists those that do not."""
+    """Embeds every photo that shows a face, and lists the other photos."""
     fields.shares(config, "min_score")
     fields.counts(config, "max_side")
+    fields.words(config, "face", FACES)
     if config.data.root is None:
         raise ValueError("--config.data.root is missing: name a folder that holds one folder of photos a person.")
     workdir.uses(data=config.data.root)
     networks = load_networks(config.min_score)
     listing = folders.scan(config.data.root, min_people=1)
     files = np.asarray(listing.files)
-
-    def work() -> dict[str, np.ndarray]:
-        arrays = embedded(networks, listing, config.max_side)
-        if not arrays["found"].any():
-            raise ValueError(
-                f"no photo below {config.data.root} shows a face with a score of {config.min_score} or more."
-            )
-        return arrays
-
-    arrays = workdir.stage("embed", work)
+    arrays = embed_photos(config, workdir, networks, listing)
     found = arrays["found"]
     labels = np.asarray([str(listing.names[k]) for k in listing.ids])
     workdir.write_arrays(
         "embeddings.npz", {"features": arrays["features"][found], "labels": labels[found], "files": files[found]}
     )
-    workdir.write_text("without_face.csv", csv_text([["file"], *([file] for file in files[~found])]))
+    workdir.write_text("faces.csv", faces_csv(files, arrays))
     results = {
         "photos": len(files),
         "with a face": int(found.sum()),
         "without a face": int((~found).sum()),
         "with several faces": int((arrays["faces"] > 1).sum()),
+        "that cannot be read": int((arrays["damage"] != "").sum()),
         "people": len(np.unique(labels[found])),
     }
     report.page(workdir, arrays, files, results)
@@ -81,20 +82,108 @@ def load_networks(min_score: float) -> Networks:
     return Networks(detector, cv2.FaceRecognizerSF.create(str(models / _RECOGNISER), ""))
 
 
-def embedded(networks: Networks, listing: Listing, max_side: int) -> dict[str, np.ndarray]:
-    """Features `[n, 128]`, aligned faces `[n, 112, 112, 3]`, faces a photo `[n]`, and which photos have one `[n]`."""
-    n = len(listing.files)
+def vectors_of_photos(config: ConfigDict, workdir: Workdir) -> Vectors:
+    """Photos of known people as vectors, in the stages of another study; photos without a face are left out."""
+    listing = folders.scan(config.data.root, min_people=2)
+    arrays = embed_photos(config, workdir, load_networks(config.min_score), listing)
+    found, files = arrays["found"], np.asarray(listing.files)
+    workdir.write_text("faces.csv", faces_csv(files, arrays))
+    _, ids, names = dense([str(listing.names[k]) for k in listing.ids[found]])
+    return Vectors(x=arrays["features"][found], ids=ids, names=names, files=tuple(files[found].tolist()))
+
+
+def embed_photos(config: ConfigDict, workdir: Workdir, networks: Networks, listing: Listing) -> dict[str, np.ndarray]:
+    """The arrays of `embedded` for all photos, a stage for each chunk of them; `aligned` has the first faces only."""
+    paths = listing.paths()
+    chunks = [paths[start : start + CHUNK] for start in range(0, len(paths), CHUNK)]
+
+    def work(chunk: Sequence[Path]) -> dict[str, np.ndarray]:
+        arrays = embedded(networks, chunk, config)
+        if len(chunks) == 1:
+            _refuse_none(config, arrays["found"])
+        return arrays
+
+    parts = []
+    num_shown = 0
+    for k, chunk in enumerate(chunks):
+        part = workdir.stage(f"embed-{k:04d}", partial(work, chunk))
+        part["aligned"] = part["aligned"][part["found"]][: report.SHOWN - num_shown]
+        num_shown += len(part["aligned"])
+        parts.append(part)
+    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    _refuse_none(config, arrays["found"])
+    return arrays
+
+
+def _refuse_none(config: ConfigDict, found: np.ndarray) -> None:
+    if not found.any():
+        raise ValueError(f"no photo below {config.data.root} shows a face with a score of {config.min_score} or more.")
+
+
+def embedded(networks: Networks, paths: Sequence[Path], config: ConfigDict) -> dict[str, np.ndarray]:
+    """The chosen face of each photo, and how many there are.
+
+    features and aligned    the vector of the face `[n, 128]`, and the aligned face it is made from `[n, 112, 112, 3]`
+    boxes and scores        left, top, width, height in pixels `[n, 4]`, and the score of the detector `[n]`
+    faces, found, damage    number of faces, whether there is one, and why a photo cannot be read, `[n]` each
+    """
+    n = len(paths)
     features, aligned = np.zeros((n, 128), np.float32), np.zeros((n, 112, 112, 3), np.uint8)
-    faces = np.zeros(n, np.int32)
-    for k, path in enumerate(progress(listing.paths(), "photos")):
-        photo = (255 * images.read_image(path, color=True)[:, :, ::-1]).round().astype(np.uint8)  # OpenCV: blue first
-        boxes = _detected(networks, photo, max_side)
-        faces[k] = len(boxes)
-        if len(boxes):
-            largest = boxes[np.argmax(boxes[:, 2] * boxes[:, 3])]
-            face = networks.recogniser.alignCrop(photo, largest)
+    boxes, scores, faces = np.zeros((n, 4), np.float32), np.zeros(n, np.float32), np.zeros(n, np.int32)
+    damage = np.full(n, "", dtype="U200")
+    for k, path in enumerate(progress(paths, "photos")):
+        try:
+            colors = images.read_image(path, color=True)
+        except ValueError as error:
+            damage[k] = str(error)
+            continue
+        photo = (255 * colors[:, :, ::-1]).round().astype(np.uint8)  # OpenCV: blue first
+        detected = _detected(networks, photo, config.max_side)
+        faces[k] = len(detected)
+        if len(detected):
+            chosen = detected[FACES[config.face](detected, photo.shape)]
+            boxes[k], scores[k] = chosen[:4], chosen[14]
+            face = networks.recogniser.alignCrop(photo, chosen)
             features[k], aligned[k] = networks.recogniser.feature(face)[0], face[:, :, ::-1]
-    return {"features": features, "aligned": aligned, "faces": faces, "found": faces > 0}
+    return {
+        "features": features,
+        "aligned": aligned,
+        "boxes": boxes,
+        "scores": scores,
+        "faces": faces,
+        "found": faces > 0,
+        "damage": damage,
+    }
+
+
+def _largest(boxes: np.ndarray, shape: tuple[int, ...]) -> int:
+    del shape
+    return int(np.argmax(boxes[:, 2] * boxes[:, 3]))
+
+
+def _central(boxes: np.ndarray, shape: tuple[int, ...]) -> int:
+    return int(np.argmin(_offset(boxes, shape)))
+
+
+def _weighted(boxes: np.ndarray, shape: tuple[int, ...]) -> int:
+    return int(np.argmax(boxes[:, 2] * boxes[:, 3] - 2 * _offset(boxes, shape)))
+
+
+def _offset(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Squared distance of each box's centre from that of the photo."""
+    center = boxes[:, :2] + boxes[:, 2:4] / 2
+    return ((center - np.array([shape[1], shape[0]]) / 2) ** 2).sum(axis=1)
+
+
+# Which of several faces: the area less twice the squared distance from the centre, the area, or the distance.
+FACES = {"weighted": _weighted, "largest": _largest, "central": _central}
+
+
+def faces_csv(files: np.ndarray, arrays: dict[str, np.ndarray]) -> str:
+    """The box and score of the face of each photo, the number of faces, and the damage of a photo."""
+    head = ("file", "faces", "left", "top", "width", "height", "score", "damage")
+    rows = zip(files, arrays["faces"], arrays["boxes"].round(1), arrays["scores"], arrays["damage"], strict=True)
+    return csv_text([head, *((file, int(n), *box, f"{score:.3f}", why) for file, n, box, score, why in rows)])
 
 
 def _detected(networks: Networks, photo: np.ndarray, max_side: int) -> np.ndarray:

@@ -15,10 +15,10 @@ from jaxface.runtime.workdir import Workdir
 _NUM_SHOWN = 6
 
 
-def write_csv(workdir: Workdir, header: tuple[str, ...], rows: Any) -> None:
-    """Writes `scores.csv`."""
+def write_csv(workdir: Workdir, header: tuple[str, ...], rows: Any, *, name: str = "scores.csv") -> None:
+    """Writes a table of scores into the run's folder."""
     body = ([_plain(value) for value in row] for row in rows)
-    workdir.write_text("scores.csv", csv_text([header, *body]))
+    workdir.write_text(name, csv_text([header, *body]))
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,8 @@
 """Pairs of a file: one person or two?"""
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from ml_collections import ConfigDict
 
@@ -16,6 +17,17 @@ from jaxface.runtime.workdir import Workdir
 from jaxface.verifier import Verifier
 
 
+class Decisions(NamedTuple):
+    """Which pairs show one person."""
+
+    first: np.ndarray  # int [p], rows
+    second: np.ndarray  # int [p]
+    is_same: np.ndarray | None  # bool [p], the truth if the file says it
+    scores: np.ndarray  # [p], log-likelihood ratios in nats
+    is_accepted: np.ndarray  # bool [p]
+    threshold: float
+
+
 def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]:
     """Scores and decisions of the pairs; error rates if the truth is known."""
     if config.pairs is None:
@@ -23,17 +35,9 @@ def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]
             "--config.pairs is missing: name a CSV with the header a,b,same (or a,b) and file names below the root."
         )
     faces = inputs.load_vectors(config.images, model.steps)
-    first, second, is_same = _pairs(config.pairs, faces.files)
-    scores = np.asarray(verifier.score_pairs(model, verifier.encode_vectors(model, faces.x), first, second))
-    threshold = verification.bayes_threshold(prior=config.prior, cost_miss=1.0, cost_false_accept=1.0)
-    probability = np.asarray(calibration.probability(scores, prior=config.prior))
-    is_accepted = scores >= threshold
-    names = ([faces.files[row] for row in rows] for rows in (first, second))
-    truth = [""] * len(scores) if is_same is None else is_same
-    report.write_csv(
-        workdir,
-        ("a", "b", "llr", "probability", "same_person", "truth"),
-        zip(*names, scores, probability, is_accepted, truth, strict=True),
+    z = verifier.encode_vectors(model, faces.x)
+    first, second, is_same, scores, is_accepted, threshold = decide(
+        workdir, "scores.csv", model, z, faces.files, config.pairs, prior=config.prior
     )
     results: dict[str, Any] = {
         "pairs": len(scores),
@@ -53,6 +57,33 @@ def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]
     pictures = [] if faces.images is None else report.surest(faces.images, first, second, scores, right)
     report.page(config, workdir, "Verification of pairs", results, pictures, faces.credit)
     return results
+
+
+def decide(
+    workdir: Workdir,
+    name: str,
+    model: Verifier,
+    coordinates: jax.Array,
+    files: tuple[str, ...],
+    file_of_pairs: str,
+    *,
+    prior: float,
+) -> Decisions:
+    """The decisions on the pairs of a file, also as the CSV `name` in the run's folder.
+
+    coordinates: `[n, r]` of the images that `files` `[n]` name.
+    prior: probability of one person before looking; it sets the threshold.
+    """
+    first, second, is_same = _pairs(file_of_pairs, files)
+    scores = np.asarray(verifier.score_pairs(model, coordinates, first, second))
+    threshold = verification.bayes_threshold(prior=prior, cost_miss=1.0, cost_false_accept=1.0)
+    probability = np.asarray(calibration.probability(scores, prior=prior))
+    is_accepted = scores >= threshold
+    names = ([files[row] for row in rows] for rows in (first, second))
+    truth = [""] * len(scores) if is_same is None else is_same
+    head = ("a", "b", "llr", "probability", "same_person", "truth")
+    report.write_csv(workdir, head, zip(*names, scores, probability, is_accepted, truth, strict=True), name=name)
+    return Decisions(first, second, is_same, scores, is_accepted, threshold)
 
 
 def _pairs(file: str, files: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:

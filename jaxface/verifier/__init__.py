@@ -1,6 +1,7 @@
 """The recogniser that a user keeps: from images or embeddings to calibrated log-likelihood ratios and decisions.
 
     model        Verifier: image steps, reduction, length normalisation, Joint Bayes model, calibration
+    kinds        cosines, LDA and Joint Bayes, each as a verifier to choose from
     training     fit from vectors of known people; calibrate on pairs of other people
     coordinates  encode: from an image or a vector to the coordinates that a gallery stores
     score        pairs, matrices and sets of coordinates to log-likelihood ratios; enroll; identify
@@ -23,19 +24,23 @@ A verifier is saved and loaded whole. `experiments.verify` saves one in `params/
 """
 
 from jaxface.verifier.coordinates import encode, encode_vectors, normalize_length, reduce
+from jaxface.verifier.kinds import KINDS, Kind, fit_kind
 from jaxface.verifier.model import Verifier
 from jaxface.verifier.score import Gallery, Identification, enroll, identify, score_matrix, score_pairs, score_sets
 from jaxface.verifier.training import calibrate, fit, fit_reduction
 
 __all__ = [
+    "KINDS",
     "Gallery",
     "Identification",
+    "Kind",
     "Verifier",
     "calibrate",
     "encode",
     "encode_vectors",
     "enroll",
     "fit",
+    "fit_kind",
     "fit_reduction",
     "identify",
     "normalize_length",

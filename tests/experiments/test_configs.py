@@ -18,6 +18,7 @@ from jaxface.runtime import sections
 VARIANTS = {
     "committee": ["default", "smoke", "yaleb", "lfw"],
     "embed": ["default"],
+    "evaluate": ["default"],
     "finetune": ["default", "smoke"],
     "hallucinate": ["default", "smoke", "lfw"],
     "kernel_maps": ["default", "smoke"],
@@ -25,6 +26,7 @@ VARIANTS = {
     "score": ["default", "identify"],
     "super_vector": ["default", "smoke", "lfw", "two_view"],
     "tour": ["default", "smoke"],
+    "verifier": ["default", "smoke", "embeddings", "images", "photos"],
     "verify": ["default", "smoke", "lfw"],
     "verify_lfw": ["default", "view1"],
     "weak_labels": ["default", "smoke", "raw", "yale", "yaleb"],
@@ -64,7 +66,8 @@ def test_builds_locked_and_binds(name, variant):
         config.seeed = 1
     for section in config.values():
         if isinstance(section, ConfigDict) and "loader" in section and section.loader is not None:
-            sections.arguments(section.options, data.LOADERS[section.loader])
+            others = {"embeddings": data.embeddings.load, "photos": lambda root: root}
+            sections.arguments(section.options, {**data.LOADERS, **others}[section.loader])
 
 
 @pytest.mark.parametrize(("name", "variant"), CASES)

@@ -6,7 +6,7 @@ from jaxface.faces import pipeline
 from jaxface.joint_bayes import JointBayes
 from jaxface.losses.calibration import Affine
 from jaxface.subspace import LinearMap
-from jaxface.verifier import Verifier, coordinates, score, training
+from jaxface.verifier import Verifier, coordinates, kinds, score, training
 from tests.transformations import Case
 
 D, R = 5, 3
@@ -56,6 +56,7 @@ CASES = [
 EXEMPT = [
     training.fit,  # Joint Bayes and PCA have rows of their own
     training.fit_reduction,
+    kinds.fit_kind,
     training.calibrate,
     score.enroll,  # counts must be known
     score.score_sets,

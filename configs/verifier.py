@@ -1,0 +1,79 @@
+"""A verifier of your own and its evidence: one set of known people in, the recogniser to keep out.
+
+    python -m experiments.verifier --config=configs/verifier.py --workdir=runs/verifier
+    python -m experiments.verifier --config=configs/verifier.py:embeddings --config.data.root=FILE.npz --workdir=runs/v
+    python -m experiments.verifier --config=configs/verifier.py:images --config.data.root=FOLDER --workdir=runs/v
+    python -m experiments.verifier --config=configs/verifier.py:photos --config.data.root=PHOTOS --workdir=runs/v
+
+The default takes the ORL faces, half a minute on two cores. `:embeddings` takes an `.npz` of `experiments.embed` or of
+another tool, `:images` one folder of cropped faces a person, `:photos` one folder of photos a person: faces are found,
+aligned and embedded first (extra `embed`).
+"""
+
+from ml_collections import ConfigDict
+from ml_collections.config_dict import placeholder
+
+from configs import common
+
+
+def get_config(variant: str | None = None) -> ConfigDict:
+    """The whole study; see the fields."""
+    config = common.base(x64=True)
+    config.data = common.orl_faces(height=56, width=46)
+    config.image_steps = (("lbp", {"radii": (1, 2), "cells": (8, 6), "root": True}),)
+    config.num_splits = 10  # by people, at random
+    config.share_test = 0.3  # of the people: scored once
+    config.share_calibrate = 0.2  # calibrate; the rest fit
+    config.num_choice_folds = 3  # of the people that do not test: choose among the kinds
+    config.max_images = 10  # of a person in pairs, so that no person decides alone
+    config.kinds = (
+        "cosine",
+        "centered cosine",
+        "LDA, cosine",
+        "Joint Bayes",
+        "LDA, Joint Bayes",
+        "whitened, one length, Joint Bayes",
+    )
+    config.num_components = 150  # most axes of a reduction; None keeps all
+    config.num_iters = 30  # of EM
+    config.far = (0.01, 0.001)
+    config.pairs = placeholder(str)  # CSV of pairs of files to decide on, with the header a,b or a,b,same
+    config.prior = 0.5  # of one person, for these decisions
+    config.min_score = 0.6  # photos: of a detected face
+    config.face = "weighted"  # photos, of several faces: size less the distance from the centre; or largest, central
+    config.max_side = 640  # photos: pixels; larger ones are searched in a smaller copy
+    variants = {"smoke": _smoke, "embeddings": _embeddings, "images": _images, "photos": _photos}
+    return common.variant(config, variant, variants)
+
+
+def _smoke(config: ConfigDict) -> None:
+    config.data.options.size = (28, 23)
+    config.image_steps = ()
+    config.num_splits = 2
+    config.num_choice_folds = 2
+    config.num_components = 20
+    config.num_iters = 5
+    config.kinds = ("cosine", "LDA, cosine", "Joint Bayes")
+
+
+def _vectors(config: ConfigDict) -> None:
+    """Vectors of a deep network keep all their dimensions."""
+    config.runtime.x64 = False
+    config.num_components = None
+    config.image_steps = ()
+
+
+def _embeddings(config: ConfigDict) -> None:
+    _vectors(config)
+    config.data.loader = "embeddings"
+    config.data.options = ConfigDict()
+
+
+def _images(config: ConfigDict) -> None:
+    config.data.loader = "folders"
+
+
+def _photos(config: ConfigDict) -> None:
+    _vectors(config)
+    config.data.loader = "photos"
+    config.data.options = ConfigDict()

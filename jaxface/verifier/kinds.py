@@ -1,0 +1,132 @@
+"""Kinds of verifier to choose from: cosines, and Joint Bayes on vectors as they are, after LDA, and of one length.
+
+Every kind is a `Verifier`, so the plain cosine has a calibration, sets and galleries as well: on vectors of one length,
+the ratio of Joint Bayes with zero mean and covariances `a I` and `b I` rises with the cosine.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxface import joint_bayes
+from jaxface.core import checks, fitinfo
+from jaxface.core.fitinfo import FitInfo
+from jaxface.faces import pipeline
+from jaxface.faces.pipeline import ImagePipeline
+from jaxface.losses import calibration
+from jaxface.subspace import LinearMap, lda
+from jaxface.verifier.coordinates import reduce
+from jaxface.verifier.model import Verifier
+from jaxface.verifier.training import fit_reduction
+
+__all__ = ["KINDS", "Kind", "fit_kind"]
+
+_RIDGE = 0.1  # of the LDA: people with one photo leave the scatter within people to the others
+
+
+class Known(NamedTuple):
+    """Vectors of known people, and how many axes a reduction may keep."""
+
+    key: jax.Array
+    x: jax.Array  # [n, d]
+    ids: jax.Array  # int32 [n]
+    num_people: int
+    num_components: int
+
+
+class Kind(NamedTuple):
+    """How a verifier is made of vectors of known people."""
+
+    reduction: Callable[[Known], LinearMap]
+    length_normalize: bool
+    is_cosine: bool = False
+
+
+def _as_they_are(known: Known) -> LinearMap:
+    d = known.x.shape[1]
+    return LinearMap(mean=jnp.zeros(d, known.x.dtype), basis=jnp.eye(d, dtype=known.x.dtype))
+
+
+def _centered(known: Known) -> LinearMap:
+    return dataclasses.replace(_as_they_are(known), mean=known.x.mean(axis=0))
+
+
+def _principal(known: Known) -> LinearMap:
+    """All axes unless there are more than `num_components`."""
+    if known.num_components >= known.x.shape[1]:
+        return _as_they_are(known)
+    return fit_reduction(known.key, known.x, num_components=known.num_components, length_normalize=False)[0]
+
+
+def _whitened(known: Known) -> LinearMap:
+    return fit_reduction(known.key, known.x, num_components=known.num_components, length_normalize=True)[0]
+
+
+def _discriminant(known: Known) -> LinearMap:
+    width = min(known.num_components, known.num_people - 1)
+    fitted, _ = lda.fit(
+        known.x,
+        known.ids,
+        num_classes=known.num_people,
+        num_components=width,
+        pca_components=known.num_components,
+        ridge=_RIDGE,
+    )
+    return fitted
+
+
+# By the name that a report shows.
+KINDS: dict[str, Kind] = {
+    "cosine": Kind(_as_they_are, length_normalize=True, is_cosine=True),
+    "centered cosine": Kind(_centered, length_normalize=True, is_cosine=True),
+    "LDA, cosine": Kind(_discriminant, length_normalize=True, is_cosine=True),
+    "Joint Bayes": Kind(_principal, length_normalize=False),
+    "LDA, Joint Bayes": Kind(_discriminant, length_normalize=False),
+    "whitened, one length, Joint Bayes": Kind(_whitened, length_normalize=True),
+}
+
+
+def fit_kind(
+    key: jax.Array,
+    kind: Kind,
+    vectors: ArrayLike,
+    ids: ArrayLike,
+    *,
+    num_people: int,
+    num_iters: int,
+    num_components: int | None = None,
+    steps: ImagePipeline | None = None,
+) -> tuple[Verifier, FitInfo]:
+    """A verifier of one kind from vectors `[n, d]` and dense ids `[n]`; its scores are raw.
+
+    num_people      people in ids; some of them need two rows or more
+    num_iters       steps of EM, for kinds that are no cosine
+    num_components  most axes that a reduction keeps; None keeps all that the rows determine
+    steps           the image steps that made the vectors, kept for `encode`; None for embeddings
+    """
+    checks.samples(vectors=(vectors, "n d"), beside={"ids": (ids, "n")})
+    ids = jnp.asarray(checks.dense_labels("ids", ids, num_people))
+    x = jnp.asarray(vectors)
+    most = min(x.shape[1], len(x) - 1)
+    known = Known(key, x, ids, num_people, most if num_components is None else min(most, num_components))
+    reduction = kind.reduction(known)
+    z = reduce(reduction, x, length_normalize=kind.length_normalize)
+    stats = joint_bayes.collect(z, ids, num_people=num_people, shift=z.mean(axis=0))
+    start = joint_bayes.init(stats)
+    if kind.is_cosine:
+        model = dataclasses.replace(joint_bayes.isotropic(start), mean=jnp.zeros_like(start.mean))
+        info = fitinfo.closed_form(dtype=x.dtype)
+    else:
+        model, info = joint_bayes.fit(stats, start, num_iters=num_iters)
+    raw = Verifier(
+        steps=pipeline.build(()) if steps is None else steps,
+        reduction=reduction,
+        model=model,
+        calibration=calibration.neutral(x.dtype),
+        length_normalize=kind.length_normalize,
+    )
+    return raw, info._replace(status=fitinfo.or_non_finite(info.status, raw))

@@ -1,0 +1,156 @@
+"""A verifier from one set: nobody is on two sides, and the saved file gives the numbers of the report."""
+
+import dataclasses
+import json
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from configs import verifier as configs
+from experiments.common.inputs import Vectors
+from experiments.verifier import candidates
+from experiments.verifier.study import run
+from jaxface import metrics, verifier
+from jaxface.data import embeddings, pairs, synthetic
+from jaxface.faces import pipeline
+from jaxface.runtime import launch, params_io
+from tests.experiments import again
+
+
+@pytest.fixture(scope="module")
+def made():
+    rng = np.random.default_rng(11)
+    known = synthetic.gaussian_identities(rng, num_people=40, images_per_person=4, dim=6)
+    stretch = np.linspace(0.3, 3.0, 6)  # noise that a cosine weighs wrongly
+    features = known.features + stretch * rng.normal(size=known.features.shape) + 1.0
+    alone = rng.normal(size=(5, 6)) + 1.0
+    ids = np.concatenate([known.ids, 40 + np.arange(5)])
+    return np.concatenate([features, alone]), ids
+
+
+@pytest.fixture
+def file(made, tmp_path):
+    features, ids = made
+    names = [f"p{k:02d}/{row}.jpg" for row, k in enumerate(ids)]
+    embeddings.save(tmp_path / "set.npz", features, [f"p{k:02d}" for k in ids], files=names)
+    return tmp_path / "set.npz"
+
+
+def settings(file, **changes):
+    config = configs.get_config("embeddings").unlock()
+    config.runtime.x64 = True
+    config.data.root = str(file)
+    config.num_splits = 2
+    config.num_choice_folds = 2
+    config.num_iters = 5
+    config.kinds = ("cosine", "Joint Bayes")
+    for name, value in changes.items():
+        config[name] = value
+    return config.lock()
+
+
+def test_one_command_from_vectors_to_decisions(file, made, tmp_path):
+    features, _ = made
+    (tmp_path / "pairs.csv").write_text("a,b\np00/0.jpg,p00/1.jpg\np00/0.jpg,p01/4.jpg\n")
+    config = settings(file, pairs=str(tmp_path / "pairs.csv"))
+    results = launch.execute(run, config, tmp_path / "run")
+    model = params_io.load(tmp_path / "run" / "params" / "verifier.safetensors", verifier.Verifier)
+    with np.load(tmp_path / "run" / "test" / "test.npz") as test:
+        z = verifier.encode_vectors(model, test["features"])
+        _, people = np.unique(test["labels"], return_inverse=True)
+    trial = pairs.all_pairs(people)
+    scores = np.asarray(verifier.score_pairs(model, z, trial.first, trial.second))
+    with np.load(tmp_path / "run" / "stages" / "split-0.npz") as stage:
+        row = stage["test"][int(stage["chosen"])]
+    assert metrics.eer(metrics.roc(scores, trial.is_same)) == pytest.approx(row[0])
+    assert metrics.cllr(scores, trial.is_same) == pytest.approx(row[-2])
+    assert results["chosen: EER"] <= results["cosine: EER"]
+    header, *decided = (tmp_path / "run" / "decisions.csv").read_text().splitlines()
+    assert header == "a,b,llr,probability,same_person,truth"
+    whole = verifier.encode_vectors(model, jnp.asarray(features))
+    expected = verifier.score_pairs(model, whole, np.array([0, 0]), np.array([1, 4]))
+    assert [float(line.split(",")[2]) for line in decided] == pytest.approx(expected.tolist(), abs=1e-5)
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "5 of them with one image" in page
+    assert "Against the plain cosine" in page
+    again.check(run, config, tmp_path / "run", results, file, "set.npz")
+
+
+@pytest.mark.parametrize("call", [1, 2])
+def test_a_killed_run_goes_on_to_the_same_end(file, call, tmp_path, monkeypatch):
+    config = settings(file)
+    expected = launch.execute(run, config, tmp_path / "whole")
+    plain, calls = candidates.measure, []
+
+    def fatal(*arguments):
+        calls.append(None)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return plain(*arguments)
+
+    monkeypatch.setattr(candidates, "measure", fatal)
+    with pytest.raises(KeyboardInterrupt):
+        launch.execute(run, config, tmp_path / "killed")
+    monkeypatch.undo()
+    assert launch.execute(run, config, tmp_path / "killed") == expected
+    for name in ("results.json", "params/verifier.safetensors"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_nobody_is_on_two_sides_and_nobody_dominates(made):
+    _, ids = made
+    config = settings("unused", num_splits=5, max_images=2)
+    vectors = Vectors(x=np.zeros((len(ids), 1)), ids=ids.astype(np.int32), names=tuple(range(45)))
+    for split in candidates.people_splits(config, ids):
+        parts = [set(ids[rows].tolist()) for rows in (split.train, split.held_out, split.test)]
+        assert sum(map(len, parts)) == len(set().union(*parts)) == 45
+        rows = candidates._limited(config, vectors, split.test)
+        assert np.bincount(ids[rows]).max() == 2
+
+
+def test_test_people_have_no_part_in_the_choice(made):
+    features, ids = made
+    config = settings("unused")
+    split = candidates.people_splits(config, ids)[0]
+    vectors = Vectors(x=features, ids=ids.astype(np.int32), names=tuple(range(45)))
+    noise = features.copy()
+    noise[split.test] = np.random.default_rng(0).normal(size=noise[split.test].shape)
+    found, changed = (
+        candidates.measure(config, dataclasses.replace(vectors, x=x), pipeline.build(()), split, 0)
+        for x in (features, noise)
+    )
+    np.testing.assert_array_equal(found["held out"], changed["held out"])
+    np.testing.assert_array_equal(found["model"], changed["model"])
+    assert not np.array_equal(found["test"], changed["test"])
+
+
+def test_a_kind_that_cannot_be_fitted_is_left_out(tmp_path):
+    rng = np.random.default_rng(0)
+    people = np.repeat(np.arange(12), 2)
+    features = rng.normal(size=(12, 40))[people] + 0.3 * rng.normal(size=(24, 40))
+    features[:, 5] = 0.0  # a constant dimension: the noise of Joint Bayes is singular there
+    embeddings.save(tmp_path / "set.npz", features, people)
+    results = launch.execute(run, settings(tmp_path / "set.npz"), tmp_path / "run")
+    assert results["saved verifier"] == "cosine"
+    assert json.loads((tmp_path / "run" / "results.json").read_text())["Joint Bayes: EER"] is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kinds": ("cosinus",)}, "config.kinds.* must be one of .*Did you mean 'cosine'"),
+        ({"share_test": 0.6, "share_calibrate": 0.4}, r"config.share_test \+ config.share_calibrate must lie in"),
+        ({"num_choice_folds": 1}, "config.num_choice_folds must be at least 2"),
+        ({"prior": 0.0}, "config.prior must lie in"),
+    ],
+)
+def test_fields_that_do_not_fit(changes, message):
+    with pytest.raises(ValueError, match=message):
+        candidates.check(settings("unused", **changes))
+
+
+def test_a_set_of_too_few_people_is_refused(tmp_path):
+    embeddings.save(tmp_path / "set.npz", np.random.default_rng(0).normal(size=(8, 3)), np.repeat(np.arange(4), 2))
+    with pytest.raises(ValueError, match="the 4 people of this set cannot fit, calibrate and test with two people"):
+        launch.execute(run, settings(tmp_path / "set.npz"), tmp_path / "run")
