@@ -32,7 +32,9 @@ class Fold(NamedTuple):
     answer: Callable[[Any], jax.Array]
 
     def __call__(self, log_posteriors: jax.Array) -> jax.Array:
-        """The answer after all members; in order, for a sum over XLA's lanes depends on their number."""
+        """The answer after all members, added in order: XLA's own sums depend on the number of lanes."""
+        checks.floating(log_posteriors=log_posteriors)
+        checks.at_least("number of members", log_posteriors.shape[0], 1)
         state, _ = jax.lax.scan(
             lambda state, one: (self.add(state, one), None), self.start(log_posteriors), log_posteriors
         )

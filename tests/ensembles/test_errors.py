@@ -113,6 +113,8 @@ CASES = {
         lambda: image_bags(images_per_class=1),
         r"images_per_class must be at least 2 \(one image tells nothing about S_w\); got 1",
     ),
+    "the rule of no members": (lambda: fusion.min(LOGS[:0]), "number of members must be at least 1; got 0"),
+    "the rule of integers": (lambda: fusion.max(LOGS.astype(int)), "log_posteriors must be a floating point array"),
     "an unknown rule": (
         lambda: growth(LOGS, np.zeros(3, np.int32), rule=jnp.mean),
         r"rule must be one of fusion.sum, fusion.product, fusion.min, fusion.max, fusion.median, fusion.vote; got",
