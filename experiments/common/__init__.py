@@ -1,4 +1,4 @@
-"""What studies share.
+"""Parts that studies share.
 
 inputs       from a config to faces and vectors
 fields       wrong values in a config are found before the first stage

@@ -1,7 +1,7 @@
-"""Checks of config fields before the first stage: a wrong value is found at once and not after an hour.
+"""Checks of config fields before the first stage: a wrong value is reported at once, not after an hour.
 
 A field is named with dots, `"clustering.num_iters"`, below the `section` if there is one. A field that holds a tuple is
-checked entry by entry and must not be empty; None is left out, for it means that the field is not used.
+checked entry by entry and must not be empty; None means that the field is not used and passes.
 """
 
 import math
@@ -40,27 +40,27 @@ def not_negative(config: ConfigDict, *names: str, section: str = "") -> None:
 
 
 def words(config: ConfigDict, name: str, choices: Collection[str], *, section: str = "") -> None:
-    """Words that are known, each once."""
-    found = _entries(config, (name,), section)
-    for label, word in found:
+    """Known words, each at most once."""
+    entries = _entries(config, (name,), section)
+    for label, word in entries:
         checks.one_of(label, word, choices)
-    if len({word for _, word in found}) < len(found):
-        raise ValueError(f"config.{name} must name each choice once; got {', '.join(word for _, word in found)}.")
+    if len({word for _, word in entries}) < len(entries):
+        raise ValueError(f"config.{name} must name each choice once; got {', '.join(word for _, word in entries)}.")
 
 
 def _entries(config: ConfigDict, names: tuple[str, ...], section: str) -> list[tuple[str, Any]]:
-    """Every value with the name that a message gives it."""
-    found: list[tuple[str, Any]] = []
+    """Every value with its name for a message."""
+    entries: list[tuple[str, Any]] = []
     for field in names:
         name = f"{section}.{field}" if section else field
         value = reduce(getattr, name.split("."), config)
         if isinstance(value, tuple | list):
             if not value:
                 raise ValueError(f"config.{name} is empty; it needs at least one entry.")
-            found += _flat(f"config.{name}", value)
+            entries += _flat(f"config.{name}", value)
         elif value is not None:
-            found.append((f"config.{name}", value))
-    return found
+            entries.append((f"config.{name}", value))
+    return entries
 
 
 def _flat(name: str, value: Any) -> list[tuple[str, Any]]:

@@ -26,12 +26,12 @@ class Vectors:
     ids: np.ndarray  # int32 [n]
     names: tuple[str | int, ...]
     files: tuple[str, ...] = ()
-    images: np.ndarray | None = None  # what there is to look at
+    images: np.ndarray | None = None  # for pictures of a report
     credit: str = ""
 
 
 def path_of(config: ConfigDict) -> str | None:
-    """Where the data of a section lie, for the record of a run; None when the section names no set."""
+    """The path of a section's data, for the record of a run; None when the section names no set."""
     return str(data.orl.find()) if config.root is None and config.loader == "orl" else config.root
 
 
@@ -50,15 +50,15 @@ def load_vectors(config: ConfigDict, steps: ImagePipeline) -> Vectors:
     if config.loader != "embeddings":
         return vectors_of(load_faces(config), steps)
     _check_root(config)
-    # Of the options of an image loader only those mean something here that the reader of embeddings takes too.
-    found = data.embeddings.load(config.root, **sections.arguments_of(data.embeddings.load, config.options))
-    overlap.refuse_shared_rows(overlap.Known(found.features, found.ids, found.names), source=_source(config))
-    x = found.features.astype(working_dtype())
-    return Vectors(x=x, ids=found.ids, names=found.names, files=found.files)
+    # Options of an image loader that the reader of embeddings does not take have no meaning here.
+    loaded = data.embeddings.load(config.root, **sections.arguments_of(data.embeddings.load, config.options))
+    overlap.refuse_shared_rows(overlap.Known(loaded.features, loaded.ids, loaded.names), source=_source(config))
+    x = loaded.features.astype(working_dtype())
+    return Vectors(x=x, ids=loaded.ids, names=loaded.names, files=loaded.files)
 
 
 def vectors_of(faces: LabelledImages, steps: ImagePipeline) -> Vectors:
-    """Faces and what the image steps make of them."""
+    """Faces and their vectors by the image steps."""
     images = jnp.asarray(faces.images, working_dtype())
     x = np.asarray(pipeline.encode_batch(steps, images, block_size=BLOCK))
     return Vectors(x=x, ids=faces.ids, names=faces.names, files=faces.files, images=faces.images, credit=faces.credit)
@@ -75,7 +75,7 @@ def working_dtype() -> jnp.dtype:
 
 
 def _source(config: ConfigDict) -> str:
-    """What messages call a set."""
+    """The name of a set in messages."""
     return config.root or f"the set {config.loader!r}"
 
 

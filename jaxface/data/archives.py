@@ -6,7 +6,7 @@
     native    an array in the byte order of this machine
 
 The directory of an archive and the header of a member may be wrong. They are compared with each other, and no more
-bytes are read than they announce. Object arrays are refused: they are pickles, and loading a pickle runs the code in it.
+bytes are read than they announce. Object arrays are refused: they are pickles, and loading a pickle runs its code.
 """
 
 import io

@@ -1,6 +1,6 @@
 """Checkpoints of iterative runs by orbax: the newest whole one is resumed, a damaged one is named and skipped.
 
-Orbax restores some flipped bits without a word, so a digest of all files lies beside every checkpoint.
+Orbax restores some flipped bits without an error, so every checkpoint has a digest of all its files beside it.
 """
 
 import errno
@@ -24,8 +24,8 @@ __all__ = ["Checkpoints", "run_in_segments"]
 T = TypeVar("T")
 
 _KEPT = 2
-_UNFINISHED = ".orbax-checkpoint-tmp"  # how orbax names what it is writing
-_ROOT = "state"  # orbax wants a tree with branches; a single array is one too this way
+_UNFINISHED = ".orbax-checkpoint-tmp"  # the suffix of unfinished folders, by orbax
+_ROOT = "state"  # a branch above the state, because orbax refuses a single array
 
 
 class Checkpoints:
@@ -65,7 +65,7 @@ class Checkpoints:
     def latest(self, like: T) -> tuple[int, T] | None:
         """Step and contents of the newest checkpoint that can be read, with the structure and dtypes of `like`.
 
-        One that is whole and holds something else is refused: to begin again in silence would not be a resumption.
+        A whole checkpoint of another structure is refused; otherwise the run would start again without a word.
         """
         shapes = {_ROOT: jax.tree.map(_abstract, like)}
         for step in reversed(self.steps()):
@@ -84,32 +84,33 @@ class Checkpoints:
         try:
             leaves = jax.tree.leaves(self._handler.metadata(folder).item_metadata.tree)
             stored = _arrays({leaf.name: leaf for leaf in leaves})
-        except Exception:  # damaged: reading it says so
+        except Exception:  # damaged: `restore` reports it
             return
-        asked = _arrays({_path(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(shapes)})
-        if stored != asked:
-            differing = sorted(name for name in stored.keys() | asked.keys() if stored.get(name) != asked.get(name))
-            changes = "; ".join(f"{name}: {stored.get(name)} -> {asked.get(name)}" for name in differing)
+        expected = _arrays({_path(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(shapes)})
+        if stored != expected:
+            names = stored.keys() | expected.keys()
+            differing = sorted(name for name in names if stored.get(name) != expected.get(name))
+            changes = "; ".join(f"{name}: {stored.get(name)} -> {expected.get(name)}" for name in differing)
             raise ValueError(f"{folder} holds another state ({changes}). Choose another --workdir, or delete it.")
 
     def _remove(self, folder: pathlib.Path) -> None:
-        """Takes the name away first: a kill while files are deleted leaves nothing that looks like a checkpoint."""
+        """Renames first: a kill while files are deleted then leaves nothing that looks like a checkpoint."""
         doomed = folder.with_name(f"{folder.name}{_UNFINISHED}")
         try:
             folder.rename(doomed)
             _digest_file(folder).unlink(missing_ok=True)
             shutil.rmtree(doomed)
-        except OSError as error:  # it costs space, and nothing else
+        except OSError as error:  # costs space only
             logging.warning("%s was not deleted: %s", folder, error.strerror)
 
     def _remove_unfinished(self) -> None:
-        """Deletes what a kill or a full disk left of a checkpoint."""
+        """Deletes the remains of a checkpoint that a kill or a full disk interrupted."""
         for entry in self.folder.iterdir() if self._is_writer else ():
             if entry.is_dir() and _is_step(entry.name.removesuffix(_UNFINISHED)) and not _is_step(entry.name):
                 shutil.rmtree(entry, ignore_errors=True)
 
     def close(self) -> None:
-        """Waits for writes and lets go of threads; an error that a thread kept is named like one of `save`."""
+        """Waits for writes and ends the threads; an error of a thread is reported like one of `save`."""
         try:
             self._handler.close()
         except (OSError, ValueError) as error:
@@ -135,8 +136,7 @@ def run_in_segments(
         raise ValueError(f"every must divide num_steps; got every={every}, num_steps={num_steps}.")
     checkpoints = Checkpoints(folder)
     try:
-        found = checkpoints.latest(state)
-        start, state = found if found is not None else (0, state)
+        start, state = checkpoints.latest(state) or (0, state)
         if start % every or start > num_steps:
             raise ValueError(
                 f"{folder} holds step {start}, which segments of {every} up to {num_steps} do not pass. "
@@ -155,12 +155,12 @@ def run_in_segments(
 
 
 def _storage_error(path: pathlib.Path, error: Exception) -> OSError:
-    """A failed write in words; tensorstore says the code of the operating system in its text."""
-    found = re.search(r"os_error_code='(\d+)'", str(error))
+    """A failed write in words; tensorstore reports the code of the operating system in its text."""
+    code = re.search(r"os_error_code='(\d+)'", str(error))
     if isinstance(error, OSError) and error.errno:
         return files.storage_error(path, error)
-    if found:
-        return files.storage_error(path, OSError(int(found[1]), os.strerror(int(found[1]))))
+    if code:
+        return files.storage_error(path, OSError(int(code[1]), os.strerror(int(code[1]))))
     return files.storage_error(path, OSError(errno.EIO, _head(error)))
 
 
@@ -169,7 +169,7 @@ def _digest_file(folder: pathlib.Path) -> pathlib.Path:
 
 
 def _digest(folder: pathlib.Path) -> str:
-    """Of the names and contents of all files below a folder."""
+    """A digest of the names and contents of all files below a folder."""
     digest = hashlib.blake2b(digest_size=16)
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         content = file.read_bytes()
@@ -178,7 +178,7 @@ def _digest(folder: pathlib.Path) -> str:
 
 
 def _is_whole(folder: pathlib.Path) -> bool:
-    """Whether the files are those that were written; a kill before the digest leaves a checkpoint without one."""
+    """Whether the files are unchanged; a checkpoint that was killed before its digest was written has none."""
     file = _digest_file(folder)
     try:
         return not file.exists() or file.read_text(errors="replace") == _digest(folder)

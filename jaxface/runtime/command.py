@@ -1,4 +1,4 @@
-"""The command line before a study starts: each mistake in it is one sentence that says what was probably meant."""
+"""Checks of the command line before a study starts: each mistake is one sentence with the probable intention."""
 
 import itertools
 import math
@@ -49,7 +49,7 @@ def check_keys(argv: Sequence[str], config: ConfigDict) -> None:
 
 
 def check_values(config: ConfigDict, default: ConfigDict) -> None:
-    """Refuses NaN, and a sequence that holds other things than that of the default: text where numbers belong."""
+    """Refuses NaN, and entries of a sequence that are of another kind than the default's: text instead of numbers."""
     usual = _leaves(default)
     for key, value in _leaves(config).items():
         parts = _parts(value)
@@ -91,7 +91,7 @@ def missing_key(error: BaseException) -> str | None:
 
 
 def another_study(key: str, config_file: str, study: str) -> str:
-    """What to say when a study finds no `key` in its config: probably the config is that of another study."""
+    """The message when a study finds no `key` in its config, which is probably the config of another study."""
     file = pathlib.Path(config_file.partition(":")[0])
     name = study.removesuffix(".__main__").rpartition(".")[2]
     own = file.with_name(f"{name}.py")

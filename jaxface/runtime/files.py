@@ -1,4 +1,4 @@
-"""Files that are whole or absent, errors that name them, and digests that tell a changed one."""
+"""Files that are whole or absent, errors that name them, and digests that show a change."""
 
 import contextlib
 import errno
@@ -27,10 +27,10 @@ _RESERVED_NAMES = {"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com
 
 
 class Digests:
-    """A journal of what a run wrote: one line a file, with a checksum, appended before the file is replaced.
+    """A journal of the files that a run wrote: one line a file, with a checksum, appended before the file is replaced.
 
-    After a kill between the two the file is the old one, so a file may match any digest that its name ever had. A kill
-    can leave a last line without its end, which the next line takes the place of.
+    After a kill between the two the file is still the old one, so a file may match any earlier digest of its name. A
+    kill can leave an incomplete last line, which the next line overwrites.
     """
 
     def __init__(self, file: pathlib.Path):
@@ -58,7 +58,7 @@ class Digests:
         return sorted(self._known)
 
     def add(self, name: str, data: bytes) -> None:
-        """Notes what will be written under a name."""
+        """Records the digest of data before they are written under a name."""
         digest = _digest(data)
         if digest in self._known.get(name, ()):
             return
@@ -72,13 +72,13 @@ class Digests:
                 journal.flush()
                 os.fsync(journal.fileno())
         except OSError as error:
-            # A full disk is named by what was to be written; other trouble is that of the journal itself.
+            # An error of a full disk names the file to be written, any other error the journal.
             raise storage_error(self._file.parent / name if error.errno in _FULL else self._file, error) from error
         self._length += len(line)
         self._known.setdefault(name, set()).add(digest)
 
     def is_original(self, name: str, data: bytes) -> bool:
-        """Whether the run wrote these bytes under this name; true of every name when there is no journal."""
+        """Whether the run wrote these bytes under this name; true of every name without a journal."""
         return not self._known or _digest(data) in self._known.get(name, ())
 
 
@@ -121,7 +121,7 @@ def make_folder(folder: pathlib.Path) -> None:
 
 
 def storage_error(path: pathlib.Path, error: OSError) -> OSError:
-    """The same error in words that say which file, and what to do when the disk is full."""
+    """The error with the name of the file, and with a remedy for a full disk."""
     if error.errno in _FULL:
         text = f"the disk is full: {path} was not written. Free some space and run the same command again."
     else:
@@ -141,7 +141,7 @@ def parse_arrays(file: pathlib.Path, data: bytes) -> Arrays:
 
 
 def read_bytes(file: pathlib.Path) -> bytes:
-    """The content of a file; one that cannot be read is named."""
+    """The content of a file; an error names the file."""
     try:
         return file.read_bytes()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""One process a folder: a lock of the operating system, or a file with the owner's name where there are no locks."""
+"""One process a folder: a lock of the operating system, or a file with the owner's name if it has no locks."""
 
 import errno
 import json
@@ -36,7 +36,7 @@ else:
         except ProcessLookupError:
             return False
         except OSError:
-            pass  # it is somebody else's
+            pass  # the process of another user
         return True
 
 

@@ -29,7 +29,7 @@ class JsonlWriter:
             self._file = open(file, "a", encoding="utf-8", newline="\n")  # noqa: SIM115 - held until `close`
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """Writes named numbers at a step as one line; NaN and infinities become null, for JSON has none."""
+        """Writes named numbers at a step as one line; NaN and infinities become null, because JSON has none."""
         entry = {"step": int(step)} | {name: _finite_or_none(value) for name, value in values.items()}
         with self._naming_errors():
             self._file.write(json.dumps(entry) + "\n")
@@ -49,7 +49,7 @@ class JsonlWriter:
 
 
 def progress(items: Iterable[T], what: str, *, total: int | None = None, every_seconds: float = 20.0) -> Iterator[T]:
-    """Passes items through: a bar on a terminal, a log line now and then elsewhere."""
+    """Passes items through, with a bar on a terminal and now and then a line of the log elsewhere."""
     total = len(items) if total is None and isinstance(items, Sized) else total
     if sys.stderr.isatty():
         from tqdm import tqdm

@@ -1,7 +1,7 @@
 """Model files: safetensors with the classes, static fields, format version and a digest of everything.
 
-A file is loaded as the class that is asked for and never executes anything. Nested models are found through the type
-annotations of their fields; a file of another class or version, a truncated or an edited one is a named error.
+A file is loaded as the class that the caller names, and loading never executes code. Nested models are found through
+the type annotations of their fields; a file of another class or version, a truncated or an edited one is a named error.
 """
 
 import hashlib

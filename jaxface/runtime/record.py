@@ -1,4 +1,4 @@
-"""`run.json`: what ran, with which versions, from when to when, how it ended, and the attempts before it."""
+"""`run.json`: the command, versions, times and end of a run, and the attempts before it."""
 
 import contextlib
 import time
@@ -17,7 +17,7 @@ KILLED = "killed: the process ended without a word"
 _NAME = "run.json"
 _KEPT = 20
 _OF_AN_ATTEMPT = ("started", "ended", "exit", "packages", "git")
-_COMPARED = ("jaxface", "jax", "jaxlib", "numpy")  # what decides the numbers
+_COMPARED = ("jaxface", "jax", "jaxlib", "numpy")  # other versions of these may change numbers
 
 
 @contextlib.contextmanager
@@ -35,9 +35,9 @@ def recorded(workdir: Workdir, provenance: Mapping[str, Any]) -> Iterator[None]:
 
 
 def look_back(workdir: Workdir, provenance: Mapping[str, Any], *, is_finished: bool) -> None:
-    """Says what the last run in this folder did not: that it was killed, or ran with other versions.
+    """Completes the record of the last run in this folder: it was killed, or it ran with other versions.
 
-    A run that has its results is finished, also when it ended before it could say so.
+    A run with results is finished, also when it was killed before its record said so.
     """
     last = _last(workdir)
     if is_finished and last and last.get("exit") != "ok":
@@ -67,7 +67,7 @@ def _attempts(workdir: Workdir) -> list[dict[str, Any]]:
 
 
 def _last(workdir: Workdir) -> dict[str, Any]:
-    """The record as it stands; a damaged one is named and replaced, for no result depends on it."""
+    """The present record; a damaged one is named and replaced, because no result depends on it."""
     file = workdir.path / _NAME
     try:
         return files.parse_object(file, files.read_bytes(file), "It is begun anew.") if file.exists() else {}

@@ -1,4 +1,4 @@
-"""From config sections to functions and keyword arguments: where strings end."""
+"""Config sections to functions and keyword arguments, so that no string of a config reaches an algorithm."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ def arguments(section: Mapping[str, Any], *targets: Callable[..., Any]) -> dict[
     """A config section as keyword arguments, checked against the keyword-only parameters of the targets.
 
     Every key must be a parameter of some target: a typo is an error with the nearest name. Called with several
-    functions it returns the union; `arguments_of` then picks what one of them takes.
+    functions it returns the union; `arguments_of` then picks the arguments of one of them.
     """
     known = {name for target in targets for name in _keywords(target)}
     values = dict(section.items())

@@ -1,10 +1,10 @@
-"""What the data of a run were: their files by name, size, time and, where that is cheap, digest.
+"""The data of a run: their files by name, size, time and, where that is cheap, digest.
 
-survey        paths -> Source: what is there now
-differences   Source, paths -> words: which files changed, came or went; empty for the same data
+survey        paths -> Source: the files there are now
+differences   Source, paths -> words: which files changed, are new or are missing; empty for the same data
 
-A name is relative to its folder, so copied or moved data are the same data. Where there is a digest, it decides, and it
-is computed again only for a file whose stamp differs. Where there is none, size and time decide.
+A name is relative to its folder, so copied or moved data are the same data. Files with a digest are compared by the
+digest, which is computed again only if the stamp differs; files without one are compared by size and time.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _CLOCK_NS = 2_000_000_000  # the coarsest clock of a file system in use
 
 
 class File(NamedTuple):
-    """One file as it was."""
+    """One file at the time of the survey."""
 
     size: int
     mtime_ns: int
@@ -43,14 +43,14 @@ class Source(NamedTuple):
 
 def survey(paths: Iterable[Path]) -> Source:
     """Every file of the paths and below them, without hidden files and the folders of runs."""
-    given = tuple(os.fspath(path) for path in paths)
-    found = _find(given)
-    is_cheap = sum(status.st_size for _, status in found.values()) <= DIGESTED_BYTES
-    return Source(given, {name: _describe(path, status, is_cheap) for name, (path, status) in found.items()})
+    named = tuple(os.fspath(path) for path in paths)
+    located = _find(named)
+    is_cheap = sum(status.st_size for _, status in located.values()) <= DIGESTED_BYTES
+    return Source(named, {name: _describe(path, status, is_cheap) for name, (path, status) in located.items()})
 
 
 def exist(paths: Sequence[Path]) -> bool:
-    """Whether any of the paths is there; also true of no paths, for there is nothing to miss."""
+    """Whether any of the paths exists; true of an empty list."""
     return not paths or any(os.path.exists(path) for path in paths)
 
 
@@ -58,9 +58,9 @@ def differences(before: Source, paths: Iterable[Path]) -> str:
     """How the files of `paths` differ from those of `before`, in words; empty for the same data."""
     now = _find(paths)
     changed = [name for name, file in before.files.items() if name in now and not _is_same(file, *now[name])]
-    came = [name for name in now if name not in before.files]
-    went = [name for name in before.files if name not in now]
-    lists = (("changed", changed), ("new", came), ("missing", went))
+    new = [name for name in now if name not in before.files]
+    missing = [name for name in before.files if name not in now]
+    lists = (("changed", changed), ("new", new), ("missing", missing))
     return ", ".join(f"{len(names)} {what} ({_listed(names)})" for what, names in lists if names)
 
 
@@ -133,7 +133,7 @@ def _regular(paths: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _is_of_a_run(folder: str) -> bool:
-    """Whether a folder is that of a run: what is in there comes and goes while studies run."""
+    """Whether a folder is that of a run, whose files change while studies run."""
     return all(os.path.exists(os.path.join(folder, name)) for name in ("config.json", ".lock"))
 
 
@@ -161,7 +161,7 @@ def _digest(path: str) -> str | None:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
     except OSError:
-        return None  # reading the data says what is wrong with the file
+        return None  # the study reports the error when it reads the file
 
 
 def _listed(names: list[str]) -> str:

@@ -1,8 +1,8 @@
 """Models as JSON and named tensors, and back: every part is checked against the annotations of its class.
 
-A class may say more than its annotations do. Arrays are finite floating point numbers, those of `core.pytree.whole()`
-integers, and those of `core.pytree.unbounded()` may hold infinities. A method `check` raises ValueError for a model
-that the equations do not allow.
+Arrays must be finite floating point numbers, unless their field says otherwise: those of `core.pytree.whole()` are
+integers, those of `core.pytree.unbounded()` may hold infinities. A method `check` of a class raises ValueError for a
+model that the equations do not allow.
 """
 
 import collections.abc
@@ -60,14 +60,14 @@ def build(structure: Any, cls: type, tensors: Tensors) -> Any:
 
 
 class _Builder:
-    """Builds one model; `used` are the tensors that found their place."""
+    """Builds one model; `used` are the tensors that fields have taken."""
 
     def __init__(self, tensors: Tensors):
         self.tensors = tensors
         self.used: set[str] = set()
 
     def build(self, structure: Any, hint: Any, path: str, meaning: Mapping[str, Any]) -> Any:
-        """What `structure` describes, if the annotation `hint` and the metadata of its field allow it."""
+        """The value that `structure` describes, if the annotation `hint` and the metadata of its field allow it."""
         if not isinstance(structure, dict):
             raise ValueError(f"{_part(path)} is described by {structure!r:.40}, which is no object.")
         if "none" in structure:
@@ -163,7 +163,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a static value is of its annotation; an annotation without a meaning here allows what is hashable."""
+    """Whether a static value fits its annotation; annotations that are not known here allow hashable values."""
     if isinstance(value, float) and not math.isfinite(value):
         return False
     members = _members(hint)
@@ -188,17 +188,17 @@ def _members(hint: Any) -> tuple[Any, ...]:
 
 
 def _classes(hint: Any, name: Any) -> list[Any]:
-    """The classes that a member of an annotation allows: itself, or, for a function such as a kernel, a class of ours.
+    """The classes that a member of an annotation allows: itself, or, for a function such as a kernel, one of ours.
 
-    That class is found by its name among the modules that are imported; nothing is imported for a file.
+    That class is looked up by its name in the imported modules; nothing is imported for a file.
     """
     if not _is_function(hint) or not isinstance(name, str) or not name.startswith("jaxface."):
         return [hint] if dataclasses.is_dataclass(hint) else []
     module, _, attribute = name.rpartition(".")
-    found = getattr(sys.modules.get(module), attribute, None)
-    if not isinstance(found, type) or not dataclasses.is_dataclass(found):
+    cls = getattr(sys.modules.get(module), attribute, None)
+    if not isinstance(cls, type) or not dataclasses.is_dataclass(cls):
         return []
-    return [found] if any("__call__" in vars(base) for base in found.__mro__) else []
+    return [cls] if any("__call__" in vars(base) for base in cls.__mro__) else []
 
 
 def _is_function(hint: Any) -> bool:
@@ -214,9 +214,9 @@ def _is_array(hint: Any) -> bool:
     return not (hint is types.NoneType or dataclasses.is_dataclass(hint) or _is_tuple(hint) or _is_function(hint))
 
 
-def _expect(condition: bool, path: str, found: str, hint: Any) -> None:
+def _expect(condition: bool, path: str, kind: str, hint: Any) -> None:
     if not condition:
-        raise ValueError(f"{_part(path)} is {found}; expected {_in_words(hint)}.")
+        raise ValueError(f"{_part(path)} is {kind}; expected {_in_words(hint)}.")
 
 
 def _in_words(hint: Any) -> str:

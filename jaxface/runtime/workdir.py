@@ -1,8 +1,8 @@
-"""A run's folder: what was asked, what ran, what came out.
+"""A run's folder: its config, the arrays of its stages, and its results.
 
 Every file is written to a temporary name, flushed and renamed, so a file that exists is whole. A study is cut into
-stages whose arrays are kept: the same command again loads finished stages and does the rest, and a different config in
-the same folder is refused.
+stages whose arrays are kept: the same command again loads finished stages and computes the others, and a different
+config in the same folder is refused.
 """
 
 import io
@@ -25,7 +25,7 @@ from jaxface.runtime.lock import FolderLock
 
 __all__ = ["Workdir"]
 
-# What every run leaves, also one that ended before it made anything.
+# The files of every run, also of one that ended before its first stage.
 _HOUSEKEEPING = ("config.json", "run.json", "data.json", "digests.jsonl")
 _AGAIN = "Delete it and run the same command again."
 _RESTORE = "Put the old file back, or choose another --workdir."
@@ -59,22 +59,22 @@ class Workdir:
             self._lock = None
 
     def uses(self, **paths: sources.Path | Iterable[sources.Path] | None) -> None:
-        """Says which files and folders the study reads, each under its role: `uses(data=root, pairs=None)`.
+        """Declares the files and folders that the study reads, each under its role: `uses(data=root, pairs=None)`.
 
-        Call it before the first stage. Stages that were made from other data are refused: results would be those of
-        neither. The record is `data.json`; None and empty paths are left out.
+        Call it before the first stage. Stages that were made from other data are refused: the results would mix both
+        sets. The record is `data.json`; None and empty paths are left out.
         """
         if not self.is_writer:
             return
-        for role, given in paths.items():
-            listed = (given,) if isinstance(given, str | os.PathLike) else tuple(given or ())
+        for role, named in paths.items():
+            listed = (named,) if isinstance(named, str | os.PathLike) else tuple(named or ())
             existing = [path for path in listed if path is not None and os.fspath(path)]
             if existing:
                 self._data[role] = self._compared(role, existing)
         self.write_json("data.json", {role: sources.to_json(source) for role, source in self._data.items()})
 
     def check_data(self) -> None:
-        """Refuses a finished run whose data are no longer what they were; data that are gone cannot tell."""
+        """Refuses a finished run whose data have changed; of data that are gone nothing can be said."""
         if not self.is_writer:
             return
         if not (self.path / "data.json").exists():
@@ -102,7 +102,7 @@ class Workdir:
         return arrays
 
     def finished(self) -> dict[str, Any] | None:
-        """The results of this run when it was finished before, and when they and its models are as it wrote them."""
+        """The results of a finished run, if they and its models are unchanged; None of an unfinished one."""
         if not (self.path / "results.json").exists():
             return None
         remedy = f"{_AGAIN[:-1]}: finished stages are kept."
@@ -116,9 +116,9 @@ class Workdir:
         return results
 
     def finish(self, results: Mapping[str, Any]) -> None:
-        """Writes the headline numbers; this file's existence is what says a run is finished.
+        """Writes the headline numbers; a run is finished when their file exists.
 
-        NaN and infinities become null, for JSON has none.
+        NaN and infinities become null, because JSON has none.
         """
         self.write_json("results.json", _without_nan(json.loads(_to_json(results))))
 
@@ -149,7 +149,7 @@ class Workdir:
         return file
 
     def _original(self, name: str, remedy: str) -> bytes:
-        """The content of a file as this run wrote it; one that was changed since is refused."""
+        """The content of a file as this run wrote it; a changed file is refused."""
         content = files.read_bytes(self.path / name)
         if self.is_writer and not self._digests.is_original(name, content):
             if name not in self._digests.names():
@@ -161,7 +161,7 @@ class Workdir:
         return content
 
     def _adopt(self) -> None:
-        """Takes the files of a run whose journal is gone as they are."""
+        """Accepts the files of a run whose journal is gone without a comparison."""
         if not self.is_writer or not self.is_resumed or self._digests.names():
             return
         logging.warning("%s has no digests.jsonl: its files are taken as they are", self.path)
@@ -171,7 +171,7 @@ class Workdir:
                     self._digests.add(file.relative_to(self.path).as_posix(), files.read_bytes(file))
 
     def _kept(self, name: str) -> bytes | None:
-        """The content of a file that tells what the stages were made from; None in a folder that never had one."""
+        """The content of a file that identifies the inputs of the stages; None in a folder that never had one."""
         if (self.path / name).exists():
             return self._original(name, _RESTORE)
         if name in self._digests.names():
@@ -179,9 +179,9 @@ class Workdir:
         return None
 
     def _holds_work(self) -> bool:
-        """Whether an earlier run left more than the note of what was asked for, as one with a mistyped path does."""
-        made = (entry for entry in self.path.iterdir() if entry.name not in _HOUSEKEEPING)
-        written = (file for entry in made for file in (entry.rglob("*") if entry.is_dir() else (entry,)))
+        """Whether an earlier run left more than its housekeeping; a run with a mistyped path leaves nothing else."""
+        entries = (entry for entry in self.path.iterdir() if entry.name not in _HOUSEKEEPING)
+        written = (file for entry in entries for file in (entry.rglob("*") if entry.is_dir() else (entry,)))
         return any(file.is_file() and not file.name.startswith(".") for file in written)
 
     def _recorded_data(self) -> dict[str, sources.Source]:
@@ -194,7 +194,7 @@ class Workdir:
             raise ValueError(f"{file} is damaged ({error!r}). {_RESTORE}") from error
 
     def _compared(self, role: str, paths: Sequence[sources.Path]) -> sources.Source:
-        """The source of a role as it was recorded, or as it is now when nothing was made from it yet."""
+        """The recorded source of a role, compared with its files now; the present one if nothing was recorded."""
         before = self._data.get(role)
         if before is None:
             if self.is_resumed:
@@ -215,7 +215,7 @@ class Workdir:
         return before
 
     def _claim(self) -> None:
-        """Writes the config on first use; once there is something made with it, it must be the same."""
+        """Writes the config on first use; later runs in a folder with finished stages must have the same config."""
         file = self.path / "config.json"
         content = self._kept("config.json") if self.is_resumed else None
         if content is None:
@@ -268,5 +268,5 @@ def _flat(tree: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def _utf8(text: str) -> bytes:
-    """UTF-8 of a text in which Python may hold bytes of file names that are not UTF-8."""
+    """UTF-8 of a text that may hold undecodable bytes of file names, which become escapes."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace").encode()
