@@ -27,14 +27,14 @@ DRAW = {"input_dim": D, "num_features": F, "bandwidth": np.float32(1.5)}
 SHAPE = {"num": 5, "dim": 3, "dtype": jnp.float32}
 
 
-def fast(rng, size=4, count=3):
+def fast(rng, size=4, count=3, input_dim=D, num_features=F):
     return fastfood.Fastfood(
         signs=rng.choice([-1.0, 1.0], size=(count, size)),
         permutation=np.stack([rng.permutation(size) for _ in range(count)]).astype(np.int32),
         gaussian=rng.normal(size=(count, size)),
         scale=rng.uniform(0.1, 0.3, size=(count, size)),
-        input_dim=D,
-        num_features=F,
+        input_dim=input_dim,
+        num_features=num_features,
     )
 
 
