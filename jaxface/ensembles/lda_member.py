@@ -41,8 +41,9 @@ def fit(
 
     All min(k, c - 1) directions are kept by default, in no order when k < c. `num_components` keeps the leading ones,
     in order. `ridge` adds `ridge (tr S_w / k) I` to S_w. Coordinates whiten `S_w / (n - c)`, or `S_w / n` when not
-    `unbiased`: a temperature of the posteriors. A singular S_w without a ridge gives RANK_DEFICIENT; the jitter is what
-    a ridge added to S_w / n. The result has stopped gradients.
+    `unbiased`: a temperature of the posteriors. At most `block_size` members are in flight, all by default. A singular
+    S_w without a ridge gives RANK_DEFICIENT; the jitter is the ridge that was added to S_w / n. The result has stopped
+    gradients.
     """
     sizes = checks.shapes(y=(y, "n p"), labels=(labels, "n"), axes=(axes, "m k"))
     labels, axes = lda_checks.check_samples(y, labels, axes, num_classes=num_classes, ridge=ridge)
@@ -75,7 +76,8 @@ def fit_bags(
     `sum_c (W_c - V_c / W_c)`, with the sum W_c of a person's weights and V_c of their squares. That is n - c for
     weights of 0 and 1, and unbiased for all others too: an image that is seen twice is no second image. Directions
     come from the bag and centres from all rows, so that every class has a posterior. The directions are in order; those
-    beyond the number of people in the bag less one are zero.
+    beyond the number of people in the bag less one are zero. Labels, axes, the number of classes and of directions, the
+    ridge and the block size are as in `fit`.
     """
     sizes = checks.shapes(
         y=(y, "n p"), labels=(labels, "n"), axes=(axes, "m k"), sample_weights=(sample_weights, "m n")
@@ -139,6 +141,7 @@ def _fit(
     in_order: bool,
     block_size: int | None,
 ) -> tuple[LdaMember, FitInfo]:
+    """The compiled part of `fit`: `width` directions, the leading ones `in_order` or all of them in any order."""
     y, ridge = jax.lax.stop_gradient((y, ridge))
     power = scaling.exponent(y)
     y = scaling.shifted(y, -power)
@@ -171,6 +174,7 @@ def _fit_bags(
     width: int,
     block_size: int | None,
 ) -> tuple[LdaMember, FitInfo]:
+    """The compiled part of `fit_bags`: the `width` leading directions of every bag."""
     y, weights, ridge = jax.lax.stop_gradient((y, weights.astype(y.dtype), ridge))
     power = scaling.exponent(y)
     y, weights = scaling.shifted(y, -power), jax.vmap(lambda w: scaling.shifted(w, -scaling.exponent(w)))(weights)

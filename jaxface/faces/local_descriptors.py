@@ -44,6 +44,10 @@ def encode(
 ) -> LocalDescriptors:
     """Descriptors of all patches of a grey image `[h, w]` at the scales `zip(cells, radii)`.
 
+    A scale has `cells` of so many pixels a side and patterns of so large a radius. A patch is `block` x `block` cells,
+    and patches are `stride` pixels apart. Gradients vote in `num_bins` orientations of half a turn, of a whole one if
+    `signed`; patterns compare a pixel with `num_points` neighbours.
+
     `floor`, relative to the mean total gradient of the patches of a scale, is added to that of each patch: x of nearly
     flat patches is short, x of flat ones 0, and a image + b has the x and y of the image. Patterns exist where their
     whole circle lies inside the image; a cell at the border is normalised by its own smaller count. NaN in the image is
