@@ -126,9 +126,14 @@ def subject_differences(
     level: float = 0.95,
     far: npt.ArrayLike = (0.01, 0.001),
 ) -> SubjectDifferences:
-    """Intervals for what a system has beyond a reference on the same pairs `[p]`; arguments as `subject_bootstrap`.
+    """Intervals for the differences of a system and a reference on the same pairs `[p]`, system less reference.
 
-    A resample draws the same people for both, so what makes a resample difficult for both cancels.
+    A resample draws the same people for both, so the difficulty of a resample cancels. Infinite Cllr of both differs by
+    zero.
+
+    scores, reference: the scores of the system and of the reference.
+    is_same, subject_a, subject_b: the label and the two subjects of each pair.
+    rng, num_resamples, level, far: as of `subject_bootstrap`.
     """
     far = _rates_of("far", far)
     targets, column = np.unique(far, return_inverse=True)
@@ -174,7 +179,7 @@ def mean_interval(
 
 
 def _less(values: Array, others: Array) -> Array:
-    """Differences; two infinities of one sign differ by nothing."""
+    """Differences, zero between two infinities of one sign."""
     with np.errstate(invalid="ignore"):
         return np.where(values == others, 0.0, values - others)
 
