@@ -34,20 +34,22 @@ from jaxface.features.maps import (
     dense_matrix,
     feature_matrix,
     gram_matrix,
-    inverse,
     project,
     transform,
     transpose,
 )
 from jaxface.features.validity import Validity
 
+# Ways to draw V, by the names that configs use.
 MAPS: dict[str, Callable[..., FeatureMap]] = {
     "kitchen_sinks": kitchen_sinks.init,
     "orthogonal": orthogonal.init,
     "fastfood": fastfood.init,
     "sorf": sorf.init,
 }
-FORMS: dict[str, Form] = {"cos_sin": forms.cos_sin, "sin": forms.sin}  # real forms that can be inverted
+# Forms with real features and an inverse.
+FORMS: dict[str, Form] = {"cos_sin": forms.cos_sin, "sin": forms.sin}
+# Ways back from features to the vector.
 INVERSES: dict[str, Method] = {
     "least_squares": dekernelize.least_squares,
     "conjugate_gradient": dekernelize.conjugate_gradient,
@@ -67,7 +69,6 @@ __all__ = [
     "feature_matrix",
     "forms",
     "gram_matrix",
-    "inverse",
     "invert",
     "invert_matrix",
     "kitchen_sinks",

@@ -32,10 +32,19 @@ from jaxface.features.validity import Validity
 from jaxface.linalg import krylov, psd, scaling
 from jaxface.linalg.krylov import Solution
 
-__all__ = ["conjugate_gradient", "gauss_newton", "invert", "invert_matrix", "least_squares", "solver"]
+__all__ = [
+    "Method",
+    "conjugate_gradient",
+    "gauss_newton",
+    "invert",
+    "invert_matrix",
+    "least_squares",
+    "solver",
+    "square",
+]
 
 Solver = Callable[[jax.Array, Form], Solution]
-Method = Callable[[FeatureMap], Solver]
+Method = Callable[[FeatureMap], Solver]  # prepares the solver of one vector
 
 BLOCK_SIZE = 128  # vectors in flight: products of that many keep two cores busy
 

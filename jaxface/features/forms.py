@@ -21,9 +21,9 @@ from jaxface.core import checks, machine
 from jaxface.core.pytree import params
 from jaxface.features import trig
 
-__all__ = ["Form", "RandomPhase", "complex", "cos_sin", "random_phase", "sin"]
+__all__ = ["Form", "RandomPhase", "complex", "cos_sin", "inverse", "random_phase", "sin"]
 
-Form = Callable[[jax.Array], jax.Array]
+Form = Callable[[jax.Array], jax.Array]  # a projection u [f] -> features
 
 
 class Angles(NamedTuple):

@@ -24,7 +24,6 @@ __all__ = [
     "dense_matrix",
     "feature_matrix",
     "gram_matrix",
-    "inverse",
     "project",
     "transform",
     "transpose",

@@ -17,7 +17,7 @@ and beta counts as `beta (bandwidth / bandwidth of the visible part)^2`, the `ef
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -97,7 +97,7 @@ def feature_reconstruction(model: FastfoodDictionaryHallucinator) -> Reconstruct
 def validity(model: FastfoodDictionaryHallucinator, pixels: ArrayLike, *, block_size: int = BLOCK_SIZE) -> Validity:
     """How far the inverses of the features can be believed, for the visible pixels `[n, v]` of n images.
 
-    NaN in a row of pixels is a row of NaN with status NON_FINITE.
+    NaN in a row of pixels gives NaN with status NON_FINITE. Gradients are stopped.
     """
     checks.shapes(visible=(model.visible, "v"), pixels=(pixels, "n v"))
     checks.floating(pixels=pixels)
@@ -109,7 +109,8 @@ def validity(model: FastfoodDictionaryHallucinator, pixels: ArrayLike, *, block_
 def _validity(model: FastfoodDictionaryHallucinator, pixels: jax.Array, *, block_size: int) -> Validity:
     features = blocks.map_rows(feature_reconstruction(model), pixels, block_size=block_size)
     form, method = FORMS[model.form], INVERSES[model.inverse]
-    return dekernelize.invert_matrix(model.face_map, features, form=form, method=method, block_size=block_size)[1]
+    _, report = dekernelize.invert_matrix(model.face_map, features, form=form, method=method, block_size=block_size)
+    return jax.lax.stop_gradient(report)
 
 
 def draw_maps(
@@ -164,7 +165,7 @@ def fit_fastfood_dw_ksvd(
     form: of `features.FORMS`; pairs of cosine and sine need half the bandwidth of the sine
     inverse: of `features.INVERSES`, the way back from the features of a face
     """
-    names = {"form": _name_of("form", form, FORMS), "inverse": _name_of("inverse", inverse, INVERSES)}
+    names: dict[str, Any] = {"form": _name_of("form", form, FORMS), "inverse": _name_of("inverse", inverse, INVERSES)}
     centered, mean, visible = checked(x, mask)
     checks.typed_key(key)
     checks.positive("beta", beta)
@@ -175,17 +176,9 @@ def fit_fastfood_dw_ksvd(
     start = ksvd.init(prng.stream(key, "atoms"), stacked, num_atoms=num_atoms)
     sizes = {"sparsity": sparsity, "num_iters": num_iters}
     dictionary, info = ksvd.fit(stacked, start, tol=tol, atom_update=atom_update, **sizes)
-    model = FastfoodDictionaryHallucinator(
-        mean=mean,
-        visible=visible,
-        face_map=drawn.face,
-        visible_map=drawn.visible,
-        atoms=dictionary.atoms,
-        visible_weight=weight,
-        sparsity=sparsity,
-        **names,
-    )
-    return model, info
+    face_maps: dict[str, Any] = {"face_map": drawn.face, "visible_map": drawn.visible}
+    learnt: dict[str, Any] = {"mean": mean, "atoms": dictionary.atoms, "visible_weight": weight, "sparsity": sparsity}
+    return FastfoodDictionaryHallucinator(visible=visible, **face_maps, **learnt, **names), info
 
 
 def invert_atoms(model: FastfoodDictionaryHallucinator, x: ArrayLike) -> tuple[DictionaryHallucinator, Validity]:

@@ -43,6 +43,7 @@ class Fitted(NamedTuple):
     validity: Validity | None
 
 
+# All methods, by the names that configs use.
 METHODS = {
     "pca": Method("PCA, least squares", fit_pca, is_in_paper=True),
     "ksvd": Method("K-SVD", fit_ksvd, needs=("key",), is_in_paper=True),

@@ -103,8 +103,7 @@ def fit_network(
     ridge: that of `fit_ridge`, where the fit starts; the jitter in the report is the one of that regression
     width, num_layers: units of a layer, and layers
     num_epochs, batch_size: an epoch has `n // batch_size` steps over random batches
-    dropout: share of the units of a layer that a step leaves out
-    optimizer: of optax; `jit` knows it by its identity
+    dropout, optimizer: share of the units of a layer that a step leaves out; of optax, known to `jit` by its identity
     floor: the constant in the logarithm, in units of the median error of the ridge regression
     mirror: `[d]`, the place of each pixel in the mirrored image; a visible pixel needs a visible mirror image
 
@@ -121,17 +120,14 @@ def fit_network(
     faces = scaling.shifted(faces, -power)
     seen = faces[:, visible]
     layers = _drawn(prng.stream(key, "weights"), regression.matrix, seen, width, num_layers)
-    least = _least_error(faces, seen, regression.matrix, floor)
-    steps = {"num_epochs": num_epochs, "batch_size": batch_size}
-    layers, losses = _descend(
-        prng.stream(key, "epochs"), layers, faces, visible, places, least, dropout=dropout, optimizer=optimizer, **steps
-    )
+    data = faces, visible, places, _least_error(faces, seen, regression.matrix, floor)
+    steps: dict[str, Any] = {"num_epochs": num_epochs, "batch_size": batch_size, "optimizer": optimizer}
+    layers, losses = _descend(prng.stream(key, "epochs"), layers, *data, dropout=dropout, **steps)
     status = fitinfo.worst(report.status, fitinfo.or_non_finite(Status.OK, (losses, layers)))
     objective = losses + 2 * math.log(2) * power.astype(losses.dtype)
-    layers = _in_unit_of_faces(layers, power)
-    model = NetworkHallucinator(mean=mean, visible=visible, layers=layers, mirror=places, mirror_visible=among)
-    info = fitinfo.iterative(status=status, num_iters=num_epochs, objective=objective, jitter=report.jitter)
-    return model, info
+    layers, mirrors = _in_unit_of_faces(layers, power), {"mirror": places, "mirror_visible": among}
+    model = NetworkHallucinator(mean=mean, visible=visible, layers=layers, **mirrors)
+    return model, fitinfo.iterative(status=status, num_iters=num_epochs, objective=objective, jitter=report.jitter)
 
 
 def _check_sizes(

@@ -16,6 +16,7 @@ from jaxface.sparse import kernel_ksvd, ksvd, omp, online
 from jaxface.sparse.atom_update import AtomUpdate, approximate, exact
 from jaxface.sparse.dictionary import Dictionary, KernelDictionary, SparseCode, as_vector, decode
 
+# Ways to update an atom of a dictionary, by the names that configs use.
 ATOM_UPDATES: dict[str, AtomUpdate] = {"approximate": approximate, "exact": exact}
 
 __all__ = [

@@ -11,12 +11,12 @@ import safetensors
 import safetensors.numpy
 
 from jaxface.core.pytree import params, static, unbounded, whole
-from jaxface.hallucination.network import Layers
 from jaxface.joint_bayes import JointBayes, ScoringBasis
 from jaxface.linalg.gram import Gaussian, Kernel
 from jaxface.mixtures import GMM, PCCAMixture
 from jaxface.runtime import params_io
 from jaxface.runtime.params_io import ModelFileError
+from jaxface.sparse import SparseCode
 from jaxface.subspace import LinearMap
 
 
@@ -268,12 +268,12 @@ class Nested:
     """A function and named parts."""
 
     kernel: Kernel
-    layers: Layers
+    code: SparseCode
 
 
 def nested():
-    layers = Layers(*(jnp.full(2, float(k)) for k in range(len(Layers._fields))))
-    return Nested(kernel=Gaussian(bandwidth=jnp.asarray(2.0)), layers=layers)
+    code = SparseCode(*(jnp.full(2, float(k)) for k in range(len(SparseCode._fields))))
+    return Nested(kernel=Gaussian(bandwidth=jnp.asarray(2.0)), code=code)
 
 
 def test_kernels_and_named_tuples_come_back(tmp_path):
