@@ -10,7 +10,7 @@ from ml_collections import ConfigDict
 
 from jaxface import data
 from jaxface.core import checks
-from jaxface.data import LabelledImages, overlap
+from jaxface.data import LabeledImages, overlap
 from jaxface.faces import pipeline
 from jaxface.faces.pipeline import ImagePipeline
 from jaxface.runtime import sections
@@ -35,9 +35,9 @@ def path_of(config: ConfigDict) -> str | None:
     return str(data.orl.find()) if config.root is None and config.loader == "orl" else config.root
 
 
-def load_faces(config: ConfigDict) -> LabelledImages:
+def load_faces(config: ConfigDict) -> LabeledImages:
     """The labelled faces that `config.data` names; one photo under two names is refused."""
-    loader: Callable[..., LabelledImages] = sections.one("config.data.loader", config.loader, data.LOADERS)
+    loader: Callable[..., LabeledImages] = sections.one("config.data.loader", config.loader, data.LOADERS)
     _check_root(config)
     faces = loader(config.root, **sections.arguments(config.options, loader))
     overlap.refuse_shared_rows(overlap.Known(faces.images, faces.ids, faces.names), source=_source(config))
@@ -57,7 +57,7 @@ def load_vectors(config: ConfigDict, steps: ImagePipeline) -> Vectors:
     return Vectors(x=x, ids=loaded.ids, names=loaded.names, files=loaded.files)
 
 
-def vectors_of(faces: LabelledImages, steps: ImagePipeline) -> Vectors:
+def vectors_of(faces: LabeledImages, steps: ImagePipeline) -> Vectors:
     """Faces and their vectors by the image steps."""
     images = jnp.asarray(faces.images, working_dtype())
     x = np.asarray(pipeline.encode_batch(steps, images, block_size=BLOCK))

@@ -7,7 +7,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from jaxface.core import checks
-from jaxface.data import LabelledImages, splits
+from jaxface.data import LabeledImages, splits
 
 
 class Faces(NamedTuple):
@@ -29,7 +29,7 @@ class FoldFaces(NamedTuple):
     shape: tuple[int, int]
 
 
-def select(config: ConfigDict, faces: LabelledImages) -> Faces:
+def select(config: ConfigDict, faces: LabeledImages) -> Faces:
     """The first `max_images` images of everybody."""
     order = np.argsort(faces.ids, kind="stable")
     sizes = np.bincount(faces.ids)

@@ -8,7 +8,7 @@ from ml_collections import ConfigDict
 
 from experiments.common.publish import publish
 from experiments.weak_labels.methods import METHODS
-from jaxface.data import LabelledImages
+from jaxface.data import LabeledImages
 from jaxface.metrics import intervals
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
@@ -24,7 +24,7 @@ _FEATURES = (
 )
 
 
-def page(config: ConfigDict, workdir: Workdir, photographs: LabelledImages, arrays: Arrays) -> None:
+def page(config: ConfigDict, workdir: Workdir, photographs: LabeledImages, arrays: Arrays) -> None:
     """Right photographs of every method, kernel NP-PER against kernel RCA, and the curves."""
     blocks: list[Any] = [_FEATURES, *_top_pictures(config, arrays), *_width_pictures(config, arrays)]
     if {"kernel_np_per", "kernel_rca"} <= set(config.methods):

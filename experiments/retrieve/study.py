@@ -20,7 +20,7 @@ from experiments.weak_labels.draws import Draws, Problem
 from experiments.weak_labels.methods import METHODS, Setting
 from jaxface.cluster import neighbors
 from jaxface.core import checks
-from jaxface.data import LabelledImages
+from jaxface.data import LabeledImages
 from jaxface.data.splits import Split, few_shot
 from jaxface.metrics.retrieval import ranked_retrieval_at_k
 from jaxface.runtime.log import progress
@@ -68,7 +68,7 @@ def features(config: ConfigDict, images: np.ndarray, scaling: str) -> jnp.ndarra
     return jnp.asarray(np.concatenate([kind / np.sqrt(kind.var(axis=0).sum()) for kind in kinds], axis=1))
 
 
-def hits(config: ConfigDict, photographs: LabelledImages, scaling: str) -> dict[str, np.ndarray]:
+def hits(config: ConfigDict, photographs: LabeledImages, scaling: str) -> dict[str, np.ndarray]:
     """Mean number `[splits, k]` of right photographs in the top 1 to k, for every method on the same splits."""
     x = features(config, photographs.images, scaling)
     drawn = few_shot(

@@ -91,7 +91,7 @@ def _pairs(file: str, files: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, n
     if pairs.has_truth(file):
         first, second, is_same = pairs.load(file, files)
         return first, second, is_same
-    first, second = pairs.load_unlabelled(file, files)
+    first, second = pairs.load_unlabeled(file, files)
     return first, second, None
 
 

@@ -13,7 +13,7 @@ from jaxface import data
 from jaxface.core import checks, prng
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
-from jaxface.data import LabelledImages
+from jaxface.data import LabeledImages
 from jaxface.data.splits import Split, few_shot
 from jaxface.faces import local_descriptors
 from jaxface.runtime import sections
@@ -72,7 +72,7 @@ def load(config: ConfigDict) -> Sets:
     return Sets(tuple(pair), file.ids, file.names, config.views.credit, ())
 
 
-def of_faces(config: ConfigDict, faces: LabelledImages) -> Sets:
+def of_faces(config: ConfigDict, faces: LabeledImages) -> Sets:
     """Images whose dense patches are the descriptors."""
     options = tuple(sections.arguments(config.descriptors, local_descriptors.encode).items())
     images = jnp.asarray(faces.images, inputs.working_dtype())

@@ -12,7 +12,7 @@ from experiments.tour.part import Part
 from jaxface.cluster import kmeans
 from jaxface.core import prng
 from jaxface.core.blocks import each_row
-from jaxface.data import LabelledImages
+from jaxface.data import LabeledImages
 from jaxface.metrics import clustering
 from jaxface.reports import figures
 from jaxface.reports.html import Picture, Section
@@ -23,7 +23,7 @@ _STARTS = {"k-means++": kmeans.init_plus_plus, "random": kmeans.init_random}
 _SHOWN_CLUSTERS, _SHOWN_FACES = 4, 10
 
 
-def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def run(config: ConfigDict, faces: LabeledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Labels of every restart from both kinds of start, with their inertia."""
     x = jnp.asarray(faces.images, inputs.working_dtype()).reshape(len(faces.images), -1)
     fitted, _ = pca.fit(x, num_components=config.num_components)
@@ -37,7 +37,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     return arrays
 
 
-def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
+def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
     """The table of purity and accuracy, and images of some clusters."""
     rows: list[tuple[Cell, ...]] = []
     purity_of_best: dict[str, float] = {}
@@ -79,7 +79,7 @@ def _clustered(
     return assignment.labels, assignment.squared.sum()
 
 
-def _members(labels: np.ndarray, faces: LabelledImages) -> np.ndarray:
+def _members(labels: np.ndarray, faces: LabeledImages) -> np.ndarray:
     """Images `[clusters, faces, h, w]` of the largest clusters; missing places are white."""
     largest = np.argsort(-np.bincount(labels), kind="stable")[:_SHOWN_CLUSTERS]
     sheet = np.ones((len(largest), _SHOWN_FACES, *faces.images.shape[1:3]), np.float32)

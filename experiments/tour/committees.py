@@ -12,7 +12,7 @@ from experiments.committee.methods import COMMITTEES, METHODS
 from experiments.committee.samples import random_samples
 from experiments.common import inputs
 from experiments.tour.part import Part
-from jaxface.data import LabelledImages
+from jaxface.data import LabeledImages
 from jaxface.ensembles import POSTERIORS, RULES, growth, log_posteriors
 from jaxface.metrics import intervals
 from jaxface.reports import figures
@@ -21,7 +21,7 @@ from jaxface.reports.html import Picture, Section
 from jaxface.reports.tables import Cell, Estimate, Table, percent_interval
 
 
-def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def run(config: ConfigDict, faces: LabeledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Errors `[methods, splits]` and the growth of the committee under every rule, on the first split."""
     x = inputs.encode(jnp.asarray(faces.images, inputs.working_dtype()), config.image_steps)
     (num_train,) = config.num_train
@@ -40,7 +40,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     return {"errors": errors, "num_train": np.asarray(num_train), "test_to_train": np.asarray(ratio), **grown}
 
 
-def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
+def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
     """The table, and error against the number of members."""
     ratio = float(arrays["test_to_train"])
     rates: dict[str, Cell] = {

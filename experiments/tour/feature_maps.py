@@ -11,14 +11,14 @@ from ml_collections import ConfigDict
 from experiments.kernel_maps import estimates, inverse, pictures
 from experiments.kernel_maps.pictures import NAMES, over_draws
 from experiments.tour.part import Part
-from jaxface.data import LabelledImages
+from jaxface.data import LabeledImages
 from jaxface.faces import geometry
 from jaxface.features import MAPS
 from jaxface.reports.html import Section
 from jaxface.reports.tables import Cell, Table, with_interval
 
 
-def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def run(config: ConfigDict, faces: LabeledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Errors of the kernel by every map, and faces through their features and back, in float32."""
     height, width = config.size
     resized = partial(geometry.resize, height=height, width=width, method="area")
@@ -28,7 +28,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     return found | {"expansion": np.array(max(config.inverse.expansions))}
 
 
-def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
+def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
     """Both sets of curves, and a face there and back."""
     expansion, largest = int(arrays["expansion"]), int(arrays["sizes"][-1])
     errors = {kind: over_draws(arrays[kind][:, -1]) for kind in MAPS}

@@ -8,14 +8,14 @@ from ml_collections import ConfigDict
 from experiments.hallucinate import faces as parts
 from experiments.hallucinate import methods
 from experiments.tour.part import Part
-from jaxface.data import LabelledImages
+from jaxface.data import LabeledImages
 from jaxface.metrics import bootstrap
 from jaxface.reports import figures
 from jaxface.reports.html import Picture, Section
 from jaxface.reports.tables import Cell, Table, with_interval
 
 
-def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def run(config: ConfigDict, faces: LabeledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Reconstructions of people whom no model saw: PSNR `[methods, q]`, and pictures `[3 + methods, people, h, w]`."""
     data = parts.select(config, faces)
     mask = parts.rectangle(data.shape, config.visible)
@@ -34,7 +34,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     }
 
 
-def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
+def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
     """The gallery and the table."""
     titles = [str(label) for label in arrays["labels"]]
     reached: dict[str, Cell] = {

@@ -10,7 +10,7 @@ from experiments.common import inputs
 from experiments.tour.part import Part
 from experiments.weak_labels import draws
 from experiments.weak_labels.methods import METHODS
-from jaxface.data import LabelledImages, splits
+from jaxface.data import LabeledImages, splits
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
@@ -19,7 +19,7 @@ from jaxface.reports.tables import Cell, Table
 _SHOWN_GROUPS = 6
 
 
-def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def run(config: ConfigDict, faces: LabeledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Errors `[draws]` of every method at every group size, and some groups to look at."""
     x = inputs.encode(jnp.asarray(faces.images, inputs.working_dtype()), config.image_steps)
     part = splits.k_shot(faces.ids, num_train=config.num_train, rng=rng)[0]
@@ -38,7 +38,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     return arrays
 
 
-def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
+def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
     """Some groups, the curves and the table."""
     sizes = [int(size) for size in arrays["sizes"]]
     names = [name for name in METHODS if f"{name}/{sizes[0]}" in arrays]

@@ -9,7 +9,7 @@ from ml_collections import ConfigDict
 
 from experiments.common import inputs, recognition
 from experiments.tour.part import Part
-from jaxface.data import LabelledImages, splits
+from jaxface.data import LabeledImages, splits
 from jaxface.faces import hog, lbp, local_norm
 from jaxface.metrics import intervals
 from jaxface.reports import figures
@@ -21,7 +21,7 @@ _SHOWN_PEOPLE = 8
 _errors = jax.jit(jax.vmap(recognition.cosine_error, in_axes=(None, None, 0, 0)))
 
 
-def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def run(config: ConfigDict, faces: LabeledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Nearest-neighbour errors `[pipelines, splits]`, and pictures of the descriptors."""
     parts = splits.k_shot(faces.ids, num_train=config.num_train, num_splits=config.num_splits, rng=rng)
     drawn = splits.of_parts(parts)
@@ -41,7 +41,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     }
 
 
-def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
+def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
     """The descriptors as pictures and the table of errors."""
     names = [str(name) for name in arrays["names"]]
     ratio = float(arrays["test_to_train"])

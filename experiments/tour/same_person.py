@@ -12,7 +12,7 @@ from experiments.verify.measures import MEASURES
 from experiments.verify.report import RANGES
 from experiments.verify.transfer import METHODS, TRANSFER
 from jaxface.core import checks
-from jaxface.data import LabelledImages
+from jaxface.data import LabeledImages
 from jaxface.metrics import intervals, verification
 from jaxface.metrics.intervals import Interval
 from jaxface.reports import figures
@@ -23,7 +23,7 @@ from jaxface.reports.tables import Cell, Table, intervals_over, percent_interval
 _METHODS = METHODS[:4]
 
 
-def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def run(config: ConfigDict, faces: LabeledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """The transfer study at one number of target people; fewer people than the config asks for share the parts."""
     study = _scaled(config, len(faces.names))
     (train,) = study.target_people
@@ -49,7 +49,7 @@ def _scaled(config: ConfigDict, people: int) -> ConfigDict:
     return study.lock()
 
 
-def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
+def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
     """Domains, the table, the ROC and the distribution of scores."""
     mean = arrays["measures"][:, : len(_METHODS), -1].mean(axis=-1)
     ratio, show = float(arrays["test_to_train"]), (percent_interval, with_interval, with_interval)

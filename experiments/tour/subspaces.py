@@ -14,7 +14,7 @@ from experiments.tour import unseen_people
 from experiments.tour.part import Part
 from jaxface.core import checks
 from jaxface.core.blocks import each_row
-from jaxface.data import LabelledImages, splits
+from jaxface.data import LabeledImages, splits
 from jaxface.linalg import scatter, spectral
 from jaxface.metrics import intervals
 from jaxface.reports import figures
@@ -32,7 +32,7 @@ _METHODS = {
 }
 
 
-def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def run(config: ConfigDict, faces: LabeledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Errors of every setting on held-out and on test images, verification scores, and pictures."""
     x = jnp.asarray(faces.images, inputs.working_dtype()).reshape(len(faces.images), -1)
     folds = splits.image_folds(
@@ -53,7 +53,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     return {name: np.asarray(value) for name, value in arrays.items()}
 
 
-def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
+def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
     """Pictures of the bases, error curves, the ROC, and the two tables."""
     chosen = {kind: _chosen(arrays, kind) for kind in _METHODS}
     over_splits: dict[str, Any] = {"test_to_train": float(arrays["test_to_train"]), "within": intervals.RATE}
@@ -203,7 +203,7 @@ def _chosen(arrays: Mapping[str, np.ndarray], kind: str) -> np.ndarray:
     return np.take_along_axis(arrays[f"test_{kind}"], best[:, None], axis=1)[:, 0]
 
 
-def _pictures(x: jax.Array, faces: LabelledImages, width: int, ridge: float) -> dict[str, Any]:
+def _pictures(x: jax.Array, faces: LabeledImages, width: int, ridge: float) -> dict[str, Any]:
     """The first axes of both subspaces, and faces rebuilt from few coordinates."""
     shape = faces.images.shape[1:3]
     people = len(faces.names)

@@ -12,7 +12,7 @@ from experiments.super_vector.codes import BASELINE, FISHER, METHODS, SUPER
 from experiments.super_vector.recognize import CLASSIFIERS
 from experiments.tour.part import Part
 from jaxface.core import prng
-from jaxface.data import LabelledImages, pairs
+from jaxface.data import LabeledImages, pairs
 from jaxface.metrics import verification
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
@@ -22,7 +22,7 @@ from jaxface.reports.tables import Cell, Table, percent
 _SHOWN = (FISHER[0], FISHER[1], BASELINE, SUPER[0], SUPER[2])
 
 
-def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def run(config: ConfigDict, faces: LabeledImages, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Errors `[methods, classifiers, splits]`, and the cosines of all pairs of probes of the first split."""
     del rng  # draws follow the section's own seed, as in the study
     given = sets.of_faces(config, faces)
@@ -53,7 +53,7 @@ def run(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> 
     return {"errors": np.stack(errors, axis=-1), "num_train": np.asarray(num_train), **kept}
 
 
-def render(arrays: Mapping[str, np.ndarray], faces: LabelledImages) -> Part:
+def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
     """The table, and the ROC of the cosines."""
     mean = arrays["errors"].mean(axis=-1)
     rows: list[tuple[Cell, ...]] = [

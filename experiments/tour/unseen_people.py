@@ -11,14 +11,14 @@ from experiments.common import trials
 from jaxface.core import pair_counts
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
-from jaxface.data import LabelledImages, pairs, splits
+from jaxface.data import LabeledImages, pairs, splits
 from jaxface.linalg import distances
 from jaxface.metrics import bootstrap, streaming, verification
 from jaxface.subspace import LinearMap, lda, pca, transform
 
 
 def verified(
-    config: ConfigDict, x: jax.Array, faces: LabelledImages, ridge: float, rng: np.random.Generator
+    config: ConfigDict, x: jax.Array, faces: LabeledImages, ridge: float, rng: np.random.Generator
 ) -> dict[str, Any]:
     """Half of the people train, all pairs of the other half are scored; intervals over people."""
     people = len(faces.names)

@@ -8,7 +8,7 @@ from ml_collections import ConfigDict
 from experiments.common import inputs
 from experiments.common.inputs import Vectors
 from experiments.verify import camera
-from jaxface.data import LabelledImages, overlap
+from jaxface.data import LabeledImages, overlap
 from jaxface.faces import pipeline
 
 CAMERA = "camera"  # the loader of a target that is the source, seen by a simulated camera
@@ -50,7 +50,7 @@ def load(config: ConfigDict) -> tuple[Vectors, Vectors]:
     return source, target
 
 
-def clean_and_changed(config: ConfigDict, faces: LabelledImages, rng: np.random.Generator) -> tuple[Vectors, Vectors]:
+def clean_and_changed(config: ConfigDict, faces: LabeledImages, rng: np.random.Generator) -> tuple[Vectors, Vectors]:
     """The faces as they are, and the same people and shots through the simulated camera of a config."""
     steps = pipeline.build(config.image_steps)
     seen = camera.other_camera(faces.images, size=config.camera.size, noise=config.camera.noise, rng=rng)

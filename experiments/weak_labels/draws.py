@@ -15,7 +15,7 @@ from experiments.weak_labels.methods import METHODS, Method
 from jaxface.core import search
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import FitInfo, Status, raise_if_failed
-from jaxface.data import LabelledImages, groups, splits
+from jaxface.data import LabeledImages, groups, splits
 from jaxface.data.splits import Split
 from jaxface.linalg import distances
 from jaxface.subspace import held_out, transform
@@ -46,7 +46,7 @@ class Embedded(NamedTuple):
     refitted: int  # draws with dependent images
 
 
-def problem(config: ConfigDict, faces: LabelledImages) -> Problem:
+def problem(config: ConfigDict, faces: LabeledImages) -> Problem:
     """Encodes the faces and splits them, `num_train` images a person for training."""
     x = inputs.encode(jnp.asarray(faces.images, inputs.working_dtype()), config.image_steps)
     part = splits.k_shot(faces.ids, num_train=config.num_train, rng=np.random.default_rng(config.seed))[0]

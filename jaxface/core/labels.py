@@ -24,7 +24,7 @@ def dense(labels: Any) -> Dense:
 
     Names are sorted, strings in natural order (s2 before s10), so ids do not depend on the order of the rows.
     """
-    values, rows = _labelled(labels)
+    values, rows = _labeled(labels)
     unique, inverse = np.unique(values, return_inverse=True)
     names = unique.tolist()
     for name in names:
@@ -42,7 +42,7 @@ def natural_key(name: str) -> tuple[tuple[int | str, ...], str]:
     return tuple(int(part) if index % 2 else part for index, part in enumerate(parts)), name
 
 
-def _labelled(labels: Any) -> tuple[np.ndarray, np.ndarray]:
+def _labeled(labels: Any) -> tuple[np.ndarray, np.ndarray]:
     """The labels that are neither -1 nor None, as an integer or string array, and their rows."""
     is_array, is_unordered = hasattr(labels, "__array__"), isinstance(labels, str | bytes | Mapping | Set)
     if not is_array and (is_unordered or not isinstance(labels, Collection)):

@@ -7,7 +7,7 @@
     matlab      `fea`/`gnd` faces and two-view files                       load, load_views
     mat5        numbers of a MATLAB file of version 5 to 7, within limits  variables, value
     embeddings  features of other tools in `.npz`                          load, save
-    datasets    Listing, LabelledImages, and selecting from them           take, take_people, people_with
+    datasets    Listing, LabeledImages, and selecting from them           take, take_people, people_with
     groups      partial equivalence groups: rows known to show one person  random_groups, track_groups
     pairs       pairs for verification                                     all_pairs, limited, load, save
     trials      pairs and scores of any system, from text files            read, read_scores, with_scores
@@ -42,9 +42,9 @@ from jaxface.data import (
     stream,
     synthetic,
 )
-from jaxface.data.datasets import LabelledImages, Listing, from_arrays, people_with, take, take_people
+from jaxface.data.datasets import LabeledImages, Listing, from_arrays, people_with, take, take_people
 
-LOADERS: dict[str, Callable[..., LabelledImages]] = {  # the name in a config -> root and options -> LabelledImages
+LOADERS: dict[str, Callable[..., LabeledImages]] = {  # the name in a config -> root and options -> LabeledImages
     "orl": orl.load,
     "folders": folders.load,
     "lfw": lfw.load,
@@ -53,7 +53,7 @@ LOADERS: dict[str, Callable[..., LabelledImages]] = {  # the name in a config ->
 
 __all__ = [
     "LOADERS",
-    "LabelledImages",
+    "LabeledImages",
     "Listing",
     "embeddings",
     "folders",

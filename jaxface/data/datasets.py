@@ -1,4 +1,4 @@
-"""Sets of images of known people: files on disk (`Listing`), and images in memory (`LabelledImages`).
+"""Sets of images of known people: files on disk (`Listing`), and images in memory (`LabeledImages`).
 
 A person is an id: `ids` are int32 and `names[ids[i]]` is who row i shows, also after selecting. As loaded, and after
 `take_people`, ids are dense: everybody in `names` has a row.
@@ -14,7 +14,7 @@ import numpy as np
 from jaxface.core import checks, messages
 from jaxface.core.labels import dense
 
-__all__ = ["LabelledImages", "Listing", "from_arrays", "people_with", "take", "take_people"]
+__all__ = ["LabeledImages", "Listing", "from_arrays", "people_with", "take", "take_people"]
 
 Name = str | int
 
@@ -38,7 +38,7 @@ class Listing:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class LabelledImages:
+class LabeledImages:
     """Images of known people, in memory."""
 
     per_row: ClassVar[tuple[str, ...]] = ("images", "ids", "files")
@@ -51,11 +51,11 @@ class LabelledImages:
     credit: str = ""
 
 
-Rows = TypeVar("Rows", bound=Any)  # Listing, LabelledImages, Embeddings: dataclasses with per-row fields
+Rows = TypeVar("Rows", bound=Any)  # Listing, LabeledImages, Embeddings: dataclasses with per-row fields
 
 
-def from_arrays(images: Any, labels: Any, *, files: Sequence[str] = (), credit: str = "") -> LabelledImages:
-    """LabelledImages from arrays at hand: images `[n, h, w(, 3)]` floating in [0, 1], labels `[n]` of any kind."""
+def from_arrays(images: Any, labels: Any, *, files: Sequence[str] = (), credit: str = "") -> LabeledImages:
+    """LabeledImages from arrays at hand: images `[n, h, w(, 3)]` floating in [0, 1], labels `[n]` of any kind."""
     images = np.asarray(images)
     if np.issubdtype(images.dtype, np.integer):
         raise ValueError(
@@ -73,7 +73,7 @@ def from_arrays(images: Any, labels: Any, *, files: Sequence[str] = (), credit: 
             f"{len(labels) - len(rows)} of them None or -1."
         )
     check_files(files, len(images))
-    return LabelledImages(images=images, ids=ids, names=names, files=tuple(files), credit=credit)
+    return LabeledImages(images=images, ids=ids, names=names, files=tuple(files), credit=credit)
 
 
 def take(data: Rows, rows: Any) -> Rows:

@@ -1,7 +1,7 @@
 """One folder a person: `root/anna/1.jpg`, `root/anna/2.jpg`, `root/ben/1.png`.
 
 scan   root -> Listing            nothing is decoded
-read   Listing -> LabelledImages  all of it, or some rows
+read   Listing -> LabeledImages  all of it, or some rows
 load   both in one call
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from jaxface.core import checks, messages
 from jaxface.core.labels import natural_key
 from jaxface.data import images, storage
-from jaxface.data.datasets import LabelledImages, Listing, take
+from jaxface.data.datasets import LabeledImages, Listing, take
 
 __all__ = ["load", "read", "scan"]
 
@@ -67,13 +67,13 @@ def read(
     crop: tuple[int, int, int, int] | None = None,
     max_pixels: int = images.MAX_PIXELS,
     workers: int = 4,
-) -> LabelledImages:
+) -> LabeledImages:
     """Reads the files of a listing, or only `rows` of it; options as in `images.read_image`.
 
     Ids and names stay those of the listing, so parts that are read one by one agree.
     """
     chosen = listing if rows is None else take(listing, rows)
-    return LabelledImages(
+    return LabeledImages(
         images=images.load_images(
             chosen.paths(), color=color, size=size, crop=crop, max_pixels=max_pixels, workers=workers
         ),
@@ -94,7 +94,7 @@ def load(
     crop: tuple[int, int, int, int] | None = None,
     max_pixels: int = images.MAX_PIXELS,
     workers: int = 4,
-) -> LabelledImages:
+) -> LabeledImages:
     """`read(scan(root))`: every image of every person; options as in `images.read_image`."""
     listing = scan(root, min_people=min_people)
     return read(listing, color=color, size=size, crop=crop, max_pixels=max_pixels, workers=workers)

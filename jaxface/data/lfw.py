@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxface.core import checks, messages
 from jaxface.data import folders, storage
-from jaxface.data.datasets import LabelledImages, Listing, people_with, take_people
+from jaxface.data.datasets import LabeledImages, Listing, people_with, take_people
 from jaxface.data.pairs import Pairs
 
 __all__ = ["CREDIT", "load", "read_pairs", "read_people", "restricted_pairs", "unrestricted_rows", "view1", "view2"]
@@ -73,7 +73,7 @@ def load(
     size: tuple[int, int] | None = None,
     crop: tuple[int, int, int, int] | None = None,
     workers: int = 4,
-) -> LabelledImages:
+) -> LabeledImages:
     """Images of everybody with at least `min_images` images; options as in `images.read_image`."""
     listing = scan(root)
     people = people_with(listing.ids, min_rows=min_images)

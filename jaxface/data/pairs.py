@@ -3,7 +3,7 @@
 all_pairs      every pair of a set
 limited        rows with at most so many of a person, so that nobody decides a test alone
 largest_share  the part of the same pairs that one person makes
-load, save     text files: a header `a,b,same`, then two file names and 1 or 0 a line; `load_unlabelled` without 1 or 0
+load, save     text files: a header `a,b,same`, then two file names and 1 or 0 a line; `load_unlabeled` without 1 or 0
 """
 
 import csv
@@ -16,7 +16,7 @@ import numpy as np
 from jaxface.core import checks, messages
 from jaxface.data import storage
 
-__all__ = ["Pairs", "all_pairs", "has_truth", "largest_share", "limited", "load", "load_unlabelled"]
+__all__ = ["Pairs", "all_pairs", "has_truth", "largest_share", "limited", "load", "load_unlabeled"]
 
 _HEADER = ["a", "b", "same"]
 
@@ -72,14 +72,14 @@ def load(path: str | Path, files: Sequence[str]) -> Pairs:
     return Pairs(first, second, np.array([word == "1" for word in last], bool))
 
 
-def load_unlabelled(path: str | Path, files: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def load_unlabeled(path: str | Path, files: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Reads a file with the header `a,b`, of pairs that may show one person or two: their rows `[p]`."""
     first, second, _ = _read(path, files, _HEADER[:2], "two file names")
     return first, second
 
 
 def has_truth(path: str | Path) -> bool:
-    """Whether a pairs file says which pairs are the same: then `load` reads it, otherwise `load_unlabelled`."""
+    """Whether a pairs file says which pairs are the same: then `load` reads it, otherwise `load_unlabeled`."""
     path = storage.existing_file(path, "A pairs file")
     with path.open(newline="", encoding="utf-8-sig") as stream:
         return next(_lines(csv.reader(stream), path), None) != _HEADER[:2]

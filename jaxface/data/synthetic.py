@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxface.core import checks
 from jaxface.data import rendering
-from jaxface.data.datasets import LabelledImages
+from jaxface.data.datasets import LabeledImages
 
 __all__ = ["FaceTracks", "face_tracks", "gaussian_identities", "rendered_faces"]
 
@@ -31,7 +31,7 @@ class GaussianIdentities(NamedTuple):
 class RenderedFaces(NamedTuple):
     """Drawn faces and the numbers they were drawn from."""
 
-    data: LabelledImages  # images [n, h, w]
+    data: LabeledImages  # images [n, h, w]
     identities: tuple[rendering.Identity, ...]  # [c]
     captures: tuple[rendering.Capture, ...]  # [n]
     landmarks: np.ndarray  # float64 [n, 13, 2], (x, y) in pixels; see rendering.LANDMARKS
@@ -40,7 +40,7 @@ class RenderedFaces(NamedTuple):
 class FaceTracks(NamedTuple):
     """Drawn faces followed over time."""
 
-    data: LabelledImages  # images [n, h, w], one row a frame
+    data: LabeledImages  # images [n, h, w], one row a frame
     tracks: np.ndarray  # int32 [n]
     frames: np.ndarray  # int32 [n], 0, 1, 2, ... in each track
     landmarks: np.ndarray  # float64 [n, 13, 2], (x, y) in pixels
@@ -245,12 +245,12 @@ def _drawn(
     ids: np.ndarray,
     size: tuple[int, int],
     noise: float,
-) -> LabelledImages:
+) -> LabeledImages:
     images = np.empty((len(faces), *size), np.float32)
     for row, (face, capture) in enumerate(zip(faces, captures, strict=True)):
         images[row] = np.clip(rendering.render(face, capture, size=size) + noise * rng.normal(size=size), 0, 1)
     names = tuple(f"person{person}" for person in range(ids.max() + 1))
-    return LabelledImages(images=images, ids=ids, names=names, credit="drawn by jaxface.data.rendering")
+    return LabeledImages(images=images, ids=ids, names=names, credit="drawn by jaxface.data.rendering")
 
 
 def _landmarks(

@@ -67,7 +67,7 @@ def mask(name: str, value: npt.ArrayLike) -> Mask:
     return array.astype(np.bool_)
 
 
-def labelled(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> tuple[Array, Mask]:
+def labeled(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> tuple[Array, Mask]:
     """Scores `[p]` in float64 and their labels `[p]`, with at least one genuine and one impostor pair."""
     checks.shapes(scores=(scores, "p"), is_same=(is_same, "p"))
     values, same = numbers("scores", scores), mask("is_same", is_same)

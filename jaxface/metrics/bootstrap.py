@@ -98,7 +98,7 @@ def subject_bootstrap(
     band_far: where the band of the ROC is reported `[k]`.
     threshold: adds the accuracy of the decisions at this score.
     """
-    values, same = arguments.labelled(scores, is_same)
+    values, same = arguments.labeled(scores, is_same)
     first, second, num_people = _dense_subjects(same, subject_a, subject_b)
     _check_sampling(num_people, num_resamples, level)
     far, band_far = _rates_of("far", far), _rates_of("band_far", band_far)
@@ -141,7 +141,7 @@ def subject_differences(
     both = []
     for name, system in (("scores", scores), ("reference", reference)):
         checks.shapes(is_same=(is_same, "p"), **{name: (system, "p")})
-        values, same = arguments.labelled(system, is_same)
+        values, same = arguments.labeled(system, is_same)
         first, second, num_people = _dense_subjects(same, subject_a, subject_b)
         _check_sampling(num_people, num_resamples, level)
         ranked = resampling.rank(values, same, first, second, _features(values, same, None))

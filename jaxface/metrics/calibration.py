@@ -33,7 +33,7 @@ def cllr(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> float:
     1/2 mean_genuine log2(1 + exp(-s)) + 1/2 mean_impostor log2(1 + exp(s)): 0 is perfect, 1 is saying nothing
     (s = 0), and a ratio of the wrong infinite sign costs infinity.
     """
-    values, same = arguments.labelled(scores, is_same)
+    values, same = arguments.labeled(scores, is_same)
     loss = pair_loss(values, same)
     return float((loss[same].mean() + loss[~same].mean()) / 2.0)
 
@@ -49,7 +49,7 @@ def cross_entropy(scores: npt.ArrayLike, is_same: npt.ArrayLike, log_odds: npt.A
     P mean_genuine log2(1 + exp(-(s + t))) + (1 - P) mean_impostor log2(1 + exp(s + t)), where P = sigmoid(t) is the
     prior of a genuine pair. At t = 0 this is Cllr. Ratios of 0 give the entropy of the prior.
     """
-    values, same = arguments.labelled(scores, is_same)
+    values, same = arguments.labeled(scores, is_same)
     checks.shapes(log_odds=(log_odds, "t"))
     odds = arguments.numbers("log_odds", log_odds)
     checks.finite(log_odds=odds)
@@ -80,7 +80,7 @@ def pav_llr(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> Array:
     """
     from scipy import optimize
 
-    values, same = arguments.labelled(scores, is_same)
+    values, same = arguments.labeled(scores, is_same)
     distinct, index = np.unique(values, return_inverse=True)
     total = np.bincount(index, minlength=distinct.size)
     genuine = np.bincount(index, weights=same, minlength=distinct.size)
@@ -99,7 +99,7 @@ def reliability(scores: npt.ArrayLike, is_same: npt.ArrayLike, *, num_bins: int)
     trials, so calibrated ratios lie on the diagonal.
     """
     checks.at_least("num_bins", num_bins, 1)
-    values, same = arguments.labelled(scores, is_same)
+    values, same = arguments.labeled(scores, is_same)
     log_odds = values + math.log(np.count_nonzero(same) / np.count_nonzero(~same))
     probability = np.exp(-np.logaddexp(0.0, -log_odds))
     bins = np.minimum((probability * num_bins).astype(np.intp), num_bins - 1)

@@ -27,7 +27,7 @@ def lfw_accuracy(scores: npt.ArrayLike, is_same: npt.ArrayLike, folds: npt.Array
     The standard error treats folds as independent; their training parts overlap, so it is the protocol's
     number rather than an interval. For one, resample people with `bootstrap.subject_bootstrap`.
     """
-    values, same = arguments.labelled(scores, is_same)
+    values, same = arguments.labeled(scores, is_same)
     checks.shapes(scores=(values, "p"), folds=(folds, "p"))
     fold_of_pair = arguments.identities("folds", folds)
     names = np.unique(fold_of_pair)
@@ -47,7 +47,7 @@ def best_threshold(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> float:
     It is one of the scores (or +inf), so the decisions do not change under a rising transform of the scores.
     Scores of +inf are accepted whatever the threshold.
     """
-    values, same = arguments.labelled(scores, is_same)
+    values, same = arguments.labeled(scores, is_same)
     curve = verification.roc(values, same)
     num_genuine = np.count_nonzero(same)
     # Whole numbers, so that equal accuracies compare equal.

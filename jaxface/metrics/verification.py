@@ -56,7 +56,7 @@ def roc(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> Roc:
     Thresholds are the scores themselves. A score of +inf passes every threshold and cannot be refused; the second
     point then has the threshold +inf too.
     """
-    values, same = arguments.labelled(scores, is_same)
+    values, same = arguments.labeled(scores, is_same)
     order = np.argsort(-values)
     falling = values[order]
     last = np.append(np.flatnonzero(falling[1:] != falling[:-1]), falling.size - 1)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["cross_entropy", "det", "histogram", "roc", "tippett"]
 
-Labelled = Mapping[str, tuple[np.ndarray, np.ndarray]]  # by system: scores [p] and whether each pair is one person
+Labeled = Mapping[str, tuple[np.ndarray, np.ndarray]]  # by system: scores [p] and whether each pair is one person
 
 _POINTS = 400
 _TICKS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5)  # of a DET
@@ -59,7 +59,7 @@ def det(curves: Mapping[str, Roc]) -> "Figure":
     return figure
 
 
-def tippett(systems: Labelled) -> "Figure":
+def tippett(systems: Labeled) -> "Figure":
     """Share of genuine and of impostor pairs whose log-likelihood ratio is at least the value on the axis."""
     lines = []
     for name, (scores, is_same) in systems.items():
@@ -89,7 +89,7 @@ def histogram(scores: np.ndarray, is_same: np.ndarray, *, name: str, num_bins: i
     return figures.curves(lines, x_label=name, y_label="density", markers=False)
 
 
-def cross_entropy(systems: Labelled) -> "Figure":
+def cross_entropy(systems: Labeled) -> "Figure":
     """Empirical cross-entropy of ratios against the prior, with the best that their order allows and with no ratio."""
     log_odds = np.linspace(-6.0, 6.0, 97)
     lines = []

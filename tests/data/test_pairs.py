@@ -107,7 +107,7 @@ def test_files_that_are_not_text(tmp_path):
 def test_files_without_the_truth(tmp_path):
     (tmp_path / "pairs.csv").write_text("a,b\nann/1.png,ann/2.png\nbob/1.png,ann/1.png\n")
     assert not pairs.has_truth(tmp_path / "pairs.csv")
-    first, second = pairs.load_unlabelled(tmp_path / "pairs.csv", FILES)
+    first, second = pairs.load_unlabeled(tmp_path / "pairs.csv", FILES)
     assert [(FILES[a], FILES[b]) for a, b in zip(first, second, strict=True)] == [
         ("ann/1.png", "ann/2.png"),
         ("ann/1.png", "bob/1.png"),  # rows in ascending order, as `load` gives them
@@ -116,6 +116,6 @@ def test_files_without_the_truth(tmp_path):
         pairs.load(tmp_path / "pairs.csv", FILES)
     (tmp_path / "pairs.csv").write_text("a,b\nann/1.png,ann/2.png,1\n")
     with pytest.raises(ValueError, match=r"line 2: expected two file names; got 'ann/1\.png,ann/2\.png,1'"):
-        pairs.load_unlabelled(tmp_path / "pairs.csv", FILES)
+        pairs.load_unlabeled(tmp_path / "pairs.csv", FILES)
     (tmp_path / "pairs.csv").write_text("a,b,same\nann/1.png,ann/2.png,1\n")
     assert pairs.has_truth(tmp_path / "pairs.csv")

@@ -35,8 +35,8 @@ def _read_pairs(path: pathlib.Path) -> Any:
     return _rows(*pairs.load(path, FILES))
 
 
-def _read_unlabelled(path: pathlib.Path) -> Any:
-    return _rows(*pairs.load_unlabelled(path, FILES))
+def _read_unlabeled(path: pathlib.Path) -> Any:
+    return _rows(*pairs.load_unlabeled(path, FILES))
 
 
 def _read_lfw_pairs(path: pathlib.Path) -> Any:
@@ -51,7 +51,7 @@ def _read_people(path: pathlib.Path) -> Any:
 _SOME = tuple(f"{FILES[i]},{FILES[j]}" for i, j in ((0, 1), (0, 3), (4, 5), (6, 9), (10, 11)))
 FORMATS = (
     Format("pairs", ("a,b,same", *(f"{pair},{int(i % 2 == 0)}" for i, pair in enumerate(_SOME))), ",", _read_pairs),
-    Format("unlabelled pairs", ("a,b", *_SOME), ",", _read_unlabelled),
+    Format("unlabelled pairs", ("a,b", *_SOME), ",", _read_unlabeled),
     Format("LFW pairs", ("2\t1", "Ann_Lee\t1\t2", "Ann_Lee\t1\tBen_Ode\t3", "Cem_Öz\t1\t3", "Cem_Öz\t2\tDot_Ray\t1"),
            "\t", _read_lfw_pairs),
     Format("LFW people", ("2", "2", "Ann_Lee\t3", "Ben_Ode\t3", "2", "Cem_Öz\t3", "Dot_Ray\t3"), "\t", _read_people),

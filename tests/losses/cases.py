@@ -53,7 +53,7 @@ CASES = [
 
 EXEMPT = [
     calibration.neutral,  # takes a dtype
-    scores.labelled,  # a check
+    scores.labeled,  # a check
     scores.array_of,  # of a list
     minimize,  # takes a function; tested in test_minimization.py
 ]

@@ -8,7 +8,7 @@ finite_levels = st.sampled_from([-3.0, -1.0, -0.5, 0.0, 0.25, 1.0, 2.0, 7.0])
 
 
 @st.composite
-def labelled_scores(draw, values=levels, max_size=24):
+def labeled_scores(draw, values=levels, max_size=24):
     """Scores and labels with at least one pair of either kind."""
     genuine = draw(st.lists(values, min_size=1, max_size=max_size // 2))
     impostor = draw(st.lists(values, min_size=1, max_size=max_size // 2))

@@ -7,7 +7,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from jaxface.metrics import calibration as c
 from jaxface.metrics import verification as v
-from tests.metrics.draws import finite_levels, labelled_scores, normal_scores
+from tests.metrics.draws import finite_levels, labeled_scores, normal_scores
 from tests.reference import metrics_reference as ref
 from tests.tolerances import assert_close
 
@@ -24,7 +24,7 @@ def test_cllr_of_extreme_ratios():
     assert c.cllr([np.inf, np.inf], [True, False]) == np.inf
 
 
-@given(labelled_scores(values=finite_levels))
+@given(labeled_scores(values=finite_levels))
 def test_cllr_and_its_minimum_against_the_definition(pairs):
     scores, same = pairs
     assert_close(c.cllr(scores, same), ref.cllr(scores.tolist(), same.tolist()))
@@ -33,7 +33,7 @@ def test_cllr_and_its_minimum_against_the_definition(pairs):
     assert -1e-12 <= least <= 1.0 + 1e-12
 
 
-@given(labelled_scores())
+@given(labeled_scores())
 def test_min_cllr_is_reached_by_pav_and_ignores_rising_maps(pairs):
     scores, same = pairs
     least = c.min_cllr(v.roc(scores, same))
@@ -47,7 +47,7 @@ def log_ratios(probability, same):
         return np.log(probability) - np.log1p(-probability) - math.log(same.sum() / (~same).sum())
 
 
-@given(labelled_scores())
+@given(labeled_scores())
 def test_pav_against_the_min_max_formula(pairs):
     scores, same = pairs
     expected = log_ratios(np.array(ref.isotonic(scores.tolist(), same.tolist())), same)

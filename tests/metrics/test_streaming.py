@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 
 from jaxface.metrics import calibration, streaming, verification
-from tests.metrics.draws import labelled_scores, normal_scores
+from tests.metrics.draws import labeled_scores, normal_scores
 from tests.tolerances import assert_close
 
 EDGES = np.array([-1.0, 0.0, 0.5, 2.0])
@@ -34,7 +34,7 @@ def test_counting_by_hand():
     assert genuine.dtype == impostor.dtype == np.int64
 
 
-@given(labelled_scores(), st.integers(0, 24))
+@given(labeled_scores(), st.integers(0, 24))
 def test_counts_of_blocks_add(pairs, cut):
     scores, same = pairs
     whole = streaming.count(scores, same, EDGES)
@@ -44,7 +44,7 @@ def test_counts_of_blocks_add(pairs, cut):
         assert whole[i].sum() == (same if i == 0 else ~same).sum()
 
 
-@given(labelled_scores())
+@given(labeled_scores())
 def test_the_curve_is_exact_at_every_edge(pairs):
     scores, same = pairs
     curve = streaming.roc(EDGES, *streaming.count(scores, same, EDGES))
@@ -55,7 +55,7 @@ def test_the_curve_is_exact_at_every_edge(pairs):
     assert (curve.far[0], curve.vr[0], curve.far[-1], curve.vr[-1]) == (0.0, 0.0, 1.0, 1.0)
 
 
-@given(labelled_scores())
+@given(labeled_scores())
 def test_the_exact_values_lie_within_the_bounds(pairs):
     scores, same = pairs
     exact = verification.roc(scores, same)

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from sklearn import metrics as peer
 
 from jaxface.metrics import verification as v
-from tests.metrics.draws import finite_levels, labelled_scores, normal_scores
+from tests.metrics.draws import finite_levels, labeled_scores, normal_scores
 from tests.reference import metrics_reference as ref
 from tests.tolerances import assert_close
 
@@ -47,7 +47,7 @@ def test_perfect_useless_and_inverted_scores():
     assert v.eer_rocch(inverted) == 0.5  # chance is always within reach of a mixture
 
 
-@given(labelled_scores())
+@given(labeled_scores())
 def test_everything_against_the_definition(pairs):
     scores, same = pairs
     curve, points = v.roc(scores, same), ref.roc_points(scores.tolist(), same.tolist())
@@ -63,7 +63,7 @@ def test_everything_against_the_definition(pairs):
     assert_close(v.min_dcf(curve, **cost), ref.min_dcf(points, *cost.values()))
 
 
-@given(labelled_scores(values=finite_levels))
+@given(labeled_scores(values=finite_levels))
 def test_the_threshold_at_a_far_keeps_it(pairs):
     scores, same = pairs
     curve = v.roc(scores, same)
@@ -75,7 +75,7 @@ def test_the_threshold_at_a_far_keeps_it(pairs):
         assert v.rates_at(curve, threshold) == (accepted[~same].mean(), accepted[same].mean())
 
 
-@given(labelled_scores(values=finite_levels))
+@given(labeled_scores(values=finite_levels))
 def test_rising_transforms_do_not_matter(pairs):
     scores, same = pairs
     curve, mapped = v.roc(scores, same), v.roc(np.exp(scores) - 5.0, same)
@@ -83,7 +83,7 @@ def test_rising_transforms_do_not_matter(pairs):
     np.testing.assert_array_equal(curve.vr, mapped.vr)
 
 
-@given(labelled_scores())
+@given(labeled_scores())
 def test_swapping_the_kinds_and_the_sign_mirrors_the_curve(pairs):
     scores, same = pairs
     curve, mirrored = v.roc(scores, same), v.roc(-scores, ~same)

@@ -17,7 +17,7 @@ def lines_of(figure):
 
 
 def test_roc_shows_the_rates_of_the_curve(systems):
-    curves = {name: metrics.roc(*labelled) for name, labelled in systems.items()}
+    curves = {name: metrics.roc(*labeled) for name, labeled in systems.items()}
     num_impostor = int((~systems["weak"][1]).sum())
     figure = score_figures.roc(curves, num_impostor=num_impostor)
     for (name, curve), points in zip(curves.items(), lines_of(figure), strict=True):
