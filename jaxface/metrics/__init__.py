@@ -24,7 +24,7 @@ accepted, VR (the verification rate, TAR) the share of genuine pairs accepted, F
 
 from jaxface.metrics import streaming
 from jaxface.metrics.bootstrap import SubjectIntervals, mean_interval, subject_bootstrap
-from jaxface.metrics.calibration import cllr, min_cllr
+from jaxface.metrics.calibration import cllr, cross_entropy, min_cllr
 from jaxface.metrics.clustering import cluster_accuracy, purity
 from jaxface.metrics.identification import (
     cmc,
@@ -64,6 +64,7 @@ __all__ = [
     "cluster_accuracy",
     "cmc",
     "cosine_distance",
+    "cross_entropy",
     "det",
     "eer",
     "eer_rocch",
