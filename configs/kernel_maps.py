@@ -17,7 +17,7 @@ from configs import common
 
 def get_config(variant: str | None = None) -> ConfigDict:
     """The whole study; see the fields."""
-    config = common.base(x64=False)  # what a map is for; the way back is exact to 1e-6 all the same
+    config = common.base(x64=False)  # float32, as maps are used; the way back is still exact to 1e-6
     config.data = common.orl_faces(height=32, width=32)  # 1,024 pixels: one block of Fastfood, unpadded
 
     config.estimates = ConfigDict()

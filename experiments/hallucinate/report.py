@@ -154,8 +154,8 @@ def _gallery(config: ConfigDict, found: Found) -> Section:
     return Section(
         "Faces from their eye region",
         (
-            f"Every method sees {100 * share:.0f} % of the pixels and invents the rest. None of these people was in "
-            "training.",
+            f"Every method sees {100 * share:.0f} % of the pixels and reconstructs the rest. None of these people was "
+            "in training.",
             Picture("gallery.png", figures.to_png(grid, dpi=110), "The first image of people across all folds."),
         ),
     )
@@ -174,7 +174,7 @@ def _claims(config: ConfigDict, found: Found, results: Mapping[str, Matched]) ->
 
 
 def in_words(names: Names, psnr: Mapping[str, np.ndarray], results: Mapping[str, Matched]) -> list[str]:
-    """The order of the methods of the paper that were run, and what the best of the others adds to it."""
+    """The order of the methods of the paper, and the gain of the best of the others."""
     mean = {name: float(values.mean()) for name, values in psnr.items()}
     if not names.paper:
         return []
@@ -197,7 +197,7 @@ def in_words(names: Names, psnr: Mapping[str, np.ndarray], results: Mapping[str,
 
 
 def _shown(found: Found) -> tuple[str, ...]:
-    """What a gallery and a figure have room for: the methods of the paper, ridge regression and the best of all."""
+    """The methods in galleries and figures: those of the paper, ridge regression and the best of all."""
     mean = {name: values.mean() for name, values in found.psnr.items()}
     best = max(mean, key=mean.__getitem__)
     return tuple(name for name in mean if name in (*found.names.paper, "ridge", best))
@@ -226,8 +226,7 @@ def _fidelity(found: Found) -> Section:
     return Section(
         "Fidelity",
         (
-            "What is hard is hard for every method: the difference between faces is far larger than that between "
-            "methods.",
+            "Difficult faces are difficult for every method: faces differ far more than methods.",
             Picture("psnr_people.svg", figures.to_svg(subjects), "Every method in its own order of the people."),
             Picture("psnr_histogram.svg", figures.to_svg(histogram), "Distribution of the PSNR of images."),
         ),
@@ -235,7 +234,7 @@ def _fidelity(found: Found) -> Section:
 
 
 def _largest_share(found: Found) -> float:
-    """The part of one person in the genuine pairs of a fold, at most."""
+    """The largest share of one person in the genuine pairs of a fold."""
     return max(trials.share_of(found.ids[found.fold == fold]) for fold in np.unique(found.fold))
 
 
@@ -272,8 +271,8 @@ def _other_masks(found: Found, masks: Mapping[str, np.ndarray]) -> Section:
     return Section(
         "Other parts of the face",
         (
-            "Any subset of the pixels can be what is seen. Ridge regression with the same settings:",
-            Picture("masks.png", figures.to_png(grid, dpi=110), "What is seen, and the face made of it."),
+            "Any subset of the pixels can be visible. Ridge regression with the same settings:",
+            Picture("masks.png", figures.to_png(grid, dpi=110), "The visible pixels, and the reconstructed face."),
         ),
     )
 

@@ -18,9 +18,9 @@ from jaxface.sparse.dictionary import Dictionary
 
 
 def of_faces(config: ConfigDict, faces: Faces, folder: Path) -> dict[str, np.ndarray]:
-    """Relative errors `|Y - D X|^2 / |Y|^2` of all faces by both dictionaries, and what either needs to remember.
+    """Relative errors `|Y - D X|^2 / |Y|^2` of all faces by both dictionaries, and the bytes that each keeps in memory.
 
-    The pass keeps its state after every segment and goes on from there when it was killed. It ends with the last whole
+    The pass saves its state after every segment; a killed pass continues from the last one. It ends with the last whole
     segment.
     """
     x = faces.x - faces.x.mean(axis=0)

@@ -50,8 +50,8 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     publish(
         workdir,
         title="A face from its eye region",
-        lead=f"{len(found.ids)} faces of {data.shape[0]} x {data.shape[1]} pixels; whoever is shown was in no training "
-        "set, and settings were chosen on other people still.",
+        lead=f"{len(found.ids)} faces of {data.shape[0]} x {data.shape[1]} pixels; "
+        "none of these people trained a model or chose its settings.",
         headline=report.headline(config, found, results),
         sections=report.sections(config, found, results, masks, streamed),
         credits=(loaded.credit,),
@@ -69,7 +69,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
 
 
 def check(config: ConfigDict) -> None:
-    """Refuses fields with values that nothing can be made with."""
+    """Refuses values of fields that no stage can use."""
     methods.check(config)
     fields.counts(config, "max_images", "num_folds", "kcfa.min_images", "kcfa.num_bins", minimum=2)
     fields.counts(config, "num_tests", "num_resamples", "num_shown", "kcfa.num_resamples")
@@ -81,7 +81,7 @@ def check(config: ConfigDict) -> None:
 
 
 def other_masks(config: ConfigDict, data: Faces, fold: FoldFaces) -> dict[str, np.ndarray]:
-    """Ridge regression from other parts of the face: what is seen and what is made of it, and the mean PSNR."""
+    """Ridge regression from other parts of the face: the visible pixels, the reconstructions, and the mean PSNR."""
     height, width = data.shape
     rng = np.random.default_rng(config.seed)
     masks = {
@@ -153,7 +153,7 @@ def _means(report: Mapping[str, np.ndarray]) -> dict[str, float]:
 
 
 def _in_words(folds: list[dict[str, np.ndarray]]) -> str:
-    """The settings of all folds, those that differ one after the other."""
+    """The settings of all folds; values that differ between folds are listed."""
     names = [name for name in folds[0] if name.startswith("setting/")]
     values = {name: dict.fromkeys(_word(each[name]) for each in folds) for name in names}
     return ", ".join(f"{name.removeprefix('setting/')} {' or '.join(each)}" for name, each in values.items())

@@ -90,9 +90,9 @@ def learned(config: ConfigDict, found: Arrays) -> Section:
     return Section(
         "Maps that learn",
         (
-            "S, G and B of Fastfood are ordinary arrays. Trained by Adam to give the Gaussian kernel of the images of "
-            "half of the people, the same frequencies are then asked for the kernel of the other half. How many drawn "
-            "frequencies a learned map is worth on people not seen follows from error ~ 1 / sqrt f.",
+            "S, G and B of Fastfood are ordinary arrays. Adam trains them to give the Gaussian kernel of the images "
+            "of half of the people; the same frequencies then estimate the kernel of the other half. The number of "
+            "drawn frequencies with the error of a learned map on new people follows from error ~ 1 / sqrt f.",
             Picture("learning.svg", figures.to_svg(figure), "Mean over the draws."),
             Table(
                 (

@@ -25,8 +25,8 @@ WORK = {"projection": identity, "features": forms.sin}
 def against_dimension(config: ConfigDict) -> dict[str, np.ndarray]:
     """Seconds `[dims, num_repeats]` of every map for the projection V x and for the sine features, and bytes `[dims]`.
 
-    All maps take turns, so that what else the machine does meets them alike. The dense product is one GEMM of all
-    vectors, which nothing on a CPU beats at that work.
+    All maps take turns, so that other work of the machine affects them alike. The dense product is one GEMM of all
+    vectors, the fastest way to that product on a CPU.
     """
     settings = config.cost
     seconds: dict[str, list[list[float]]] = {}

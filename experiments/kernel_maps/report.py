@@ -108,9 +108,9 @@ def _estimates(config: ConfigDict, found: Arrays) -> Section:
                 title=f"Their {config.estimates.small_dim} leading principal components",
             ),
             "Errors fall with the root of the number of frequencies. Orthogonal rows, which SORF has as well, gain "
-            "as blocks of d frequencies become full: what one row misses another one has. Fastfood varies somewhat "
-            "more than independent rows. The rows of SORF have one length: the bias of order 1 / d that this leaves "
-            "does not fall, and shows where d is small.",
+            "as blocks of d frequencies become full, because such rows cover all directions evenly. Fastfood varies "
+            "somewhat more than independent rows. The rows of SORF have one length: this causes a bias of order 1 / d, "
+            "which does not fall and is visible for small d.",
             pictures.error_curves(found["sizes"], lines, title="Forms of Fastfood", name="forms.svg"),
             "A random phase costs variance. The sine alone falls on its own kernel and not on the Gaussian.",
             Table(
@@ -197,15 +197,15 @@ def _inverse(config: ConfigDict, found: Arrays) -> Section:
     ]  # fmt: skip
     columns = [f"{name}: {what}" for name in inverse.METHODS for what in ("error", "residual")]
     blocks: list[Block] = [
-        f"{config.inverse.num_images} faces less their mean, of one length, and the bandwidth set by |x| / sigma. What "
-        "is needed is |V x| within pi / 2 for the sine, within pi for pairs; it fails entry by entry, not at once.",
+        f"{config.inverse.num_images} faces minus their mean, of one length; |x| / sigma sets the bandwidth. An "
+        "inverse is exact for |V x| within pi / 2 for the sine, within pi for pairs; beyond, entries fail one by one.",
         *(pictures.of_round_trips(found, each) for each in config.inverse.expansions),
-        "Keeping cosine and sine doubles the range that is exact. Beyond, clipping bends the image, and Gauss-Newton "
-        "finds it as long as its start is near enough. The residual says which of the two happened: it is small "
+        "Keeping cosine and sine doubles the exact range. Beyond it, clipping distorts the image, and Gauss-Newton "
+        "recovers the image as long as its start is near enough. The residual tells the two cases apart: it is small "
         "exactly where the image is right.",
         pictures.there_and_back(found),
         Picture("validity.svg", figures.to_svg(figure), "Mean over the images."),
-        "A clipped inverse cannot see what it has folded: its image is too short, and so is the share it reports. "
+        "A clipped inverse cannot detect folded entries: its image is too short, and the reported share too low. "
         "Read the residual.",
         Table(("|x| / sigma", "folded %", *columns), rows, f"Medians over the images, {expansion} times"),
     ]

@@ -1,7 +1,7 @@
 """Identification by kernel ridge regression: with the exact kernel, and with its estimates by maps of growing size.
 
-With one-hot targets U of the training images the scores of x are `k(x, X) (K + ridge I)^-1 U`, and the largest names
-x. On features this is plain ridge regression; the form with inner products is the smaller one for few images.
+With one-hot targets U of the training images the scores of x are `k(x, X) (K + ridge I)^-1 U`; the largest score names
+x. On features this is plain ridge regression; the form with inner products is smaller for few images.
 """
 
 from collections.abc import Iterator

@@ -16,7 +16,7 @@ from jaxface.runtime.workdir import Workdir
 
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
-    """Five stages, each for itself, then the report."""
+    """Five independent stages, then the report."""
     check(config)
     workdir.uses(data=inputs.path_of(config.data))
     faces = inputs.load_faces(config.data)
@@ -42,7 +42,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
 
 
 def check(config: ConfigDict) -> None:
-    """Refuses fields with values that no map can have."""
+    """Refuses values of fields that no map can have."""
     fields.counts(config, "num_images", "num_draws", "sizes", "small_dim", section="estimates")
     fields.counts(config, "dims", "expansion", "num_vectors", "num_repeats", section="cost")
     fields.counts(config, "num_images", "expansions", section="inverse")
