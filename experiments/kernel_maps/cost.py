@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.kernel_maps.estimates import identity
 from jaxface.features import fastfood, feature_matrix, forms, kitchen_sinks, sorf
 from jaxface.features.forms import Form
 from jaxface.runtime.log import progress
@@ -19,7 +18,7 @@ from jaxface.runtime.log import progress
 DENSE = "dense product"
 STRUCTURED: dict[str, Any] = {"fastfood": fastfood.init, "sorf": sorf.init}
 _LONG_ENOUGH = 0.02  # seconds that a repeat takes at least
-WORK = {"projection": identity, "features": forms.sin}
+WORK = {"projection": forms.identity, "features": forms.sin}
 
 
 def against_dimension(config: ConfigDict) -> dict[str, np.ndarray]:

@@ -85,18 +85,13 @@ def growing(
 ) -> jax.Array:
     """Estimates `[sizes, n, n]` of the kernel matrix of x `[n, d]` at bandwidth 1, by one draw of a map."""
     params = init(map_key(key), input_dim=x.shape[1], num_features=max(sizes), bandwidth=1.0, dtype=x.dtype)
-    u = feature_matrix(params, x, form=identity)
+    u = feature_matrix(params, x, form=forms.identity)
     return _grams(prng.stream(key, "form"), u, form=form, sizes=tuple(sizes))
 
 
 def map_key(key: jax.Array) -> jax.Array:
     """The key with which `growing` draws its map."""
     return prng.stream(key, "map")
-
-
-def identity(u: jax.Array) -> jax.Array:
-    """The form that leaves a projection as it is."""
-    return u
 
 
 def _errors(config: ConfigDict, x: jax.Array, kind: str, form: Form, targets: Sequence[jax.Array]) -> list[np.ndarray]:

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.kernel_maps.estimates import identity
 from jaxface.core import prng
 from jaxface.features import dekernelize, fastfood, feature_matrix, forms, invert_matrix
 from jaxface.linalg import distances
@@ -44,7 +43,7 @@ def round_trips(config: ConfigDict, images: jax.Array) -> dict[str, np.ndarray]:
             prng.stream(key, "map"), input_dim=x.shape[1], num_features=expansion * x.shape[1], bandwidth=1.0,
             dtype=x.dtype,
         )  # fmt: skip
-        u = ratios * jnp.tile(feature_matrix(params, directions, form=identity), (len(settings.ratios), 1))
+        u = ratios * jnp.tile(feature_matrix(params, directions, form=forms.identity), (len(settings.ratios), 1))
         found[f"folded/{expansion}"] = np.asarray((jnp.abs(u) > jnp.pi / 2).mean(axis=1)).reshape(shape)
         for name, (form, method) in METHODS.items():
             back, validity = invert_matrix(params, jax.vmap(form)(u), form=form, method=method)

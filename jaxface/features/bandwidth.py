@@ -48,13 +48,9 @@ def choose_bandwidth(
     checks.between("quantile", quantile, 0.0, 1.0, closed_low=False)
     dtype = jnp.asarray(x).dtype
     unit = init(key, input_dim=sizes["d"], num_features=num_features, bandwidth=1.0, dtype=dtype)
-    projections = np.abs(maps.feature_matrix(unit, x, form=_identity))
+    projections = np.abs(maps.feature_matrix(unit, x, form=forms.identity))
     limit = float(np.quantile(projections, quantile, method="higher"))
     checks.positive("quantile of |V x|", limit)
     # A margin against rounding: beyond the end of the range, the angle of a pair changes its sign.
     margin = 64 * machine.eps(dtype)
     return np.dtype(dtype).type((1 + margin) * limit / forms.inverse(form).half_width)
-
-
-def _identity(u: jax.Array) -> jax.Array:
-    return u

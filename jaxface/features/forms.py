@@ -21,7 +21,7 @@ from jaxface.core import checks, machine
 from jaxface.core.pytree import params
 from jaxface.features import trig
 
-__all__ = ["Form", "RandomPhase", "complex", "cos_sin", "inverse", "random_phase", "sin"]
+__all__ = ["Form", "RandomPhase", "complex", "cos_sin", "identity", "inverse", "random_phase", "sin"]
 
 Form = Callable[[jax.Array], jax.Array]  # a projection u [f] -> features
 
@@ -66,6 +66,11 @@ def sin(u: jax.Array) -> jax.Array:
 def complex(u: jax.Array) -> jax.Array:
     """(9) `exp(i u) / sqrt f` `[f]`."""
     return jax.lax.complex(trig.cos(u), trig.sin(u)) / math.sqrt(u.shape[-1])
+
+
+def identity(u: jax.Array) -> jax.Array:
+    """`u` itself: with it, `feature_matrix` gives the projections of many rows."""
+    return u
 
 
 def random_phase(key: jax.Array, *, num_features: int, dtype: Any = None) -> RandomPhase:

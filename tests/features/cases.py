@@ -93,6 +93,7 @@ CASES = [
     Case(maps.sum_of_blocks, lambda r: (r.normal(size=(3, 4)),), grad=(0,)),
     Case(maps.zero_padded, lambda r: (point(r),), {"size": 5}, grad=(0,)),
     Case(forms.cos_sin, lambda r: (point(r),), grad=(0,)),
+    Case(forms.identity, lambda r: (point(r),), grad=(0,)),
     Case(forms.sin, lambda r: (point(r),), grad=(0,)),
     Case(forms.random_phase, lambda r: (key(r),), {"num_features": 4, "dtype": jnp.float32}),
     Case(spectra.gaussian, lambda r: (key(r),), SHAPE),

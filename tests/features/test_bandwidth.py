@@ -34,10 +34,6 @@ def test_the_share_in_range_is_the_quantile(kind, quantile, rng):
     assert np.mean(sizes <= limit) < quantile + 2 / sizes.size
 
 
-def unchanged(u):
-    return u
-
-
 def test_rounding_carries_no_entry_over_the_end(rng):
     """The angle of a pair beyond pi is one of the other sign, and with it the vector is lost."""
     x = rng.normal(size=(20, 6)).astype(np.float32)
@@ -46,7 +42,7 @@ def test_rounding_carries_no_entry_over_the_end(rng):
         key = jax.random.key(number)
         chosen = choose_bandwidth(key, x, init=kitchen_sinks.init, num_features=20, quantile=1.0, form=forms.cos_sin)
         params = kitchen_sinks.init(key, bandwidth=chosen, **drawing)
-        assert np.abs(maps.feature_matrix(params, x, form=unchanged)).max() <= np.pi
+        assert np.abs(maps.feature_matrix(params, x, form=forms.identity)).max() <= np.pi
 
 
 def test_pairs_need_half_the_bandwidth_of_the_sine(rng):
@@ -74,4 +70,4 @@ def test_the_map_follows_its_bandwidth_in_float32(rng):
         chosen = choose_bandwidth(key, x, init=MAPS["fastfood"], quantile=1.0, **settings)
         params = MAPS["fastfood"](key, input_dim=20, bandwidth=chosen, **settings)
         assert maps.dtype_of(params) == jnp.float32
-        assert np.abs(maps.feature_matrix(params, x, form=unchanged)).max() <= np.pi / 2
+        assert np.abs(maps.feature_matrix(params, x, form=forms.identity)).max() <= np.pi / 2
