@@ -9,6 +9,7 @@
 - `fit_ridge`: the regression of all pixels on the visible ones.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -40,9 +41,7 @@ class AffineHallucinator:
 
 def fit_pca(x: ArrayLike, mask: ArrayLike, *, num_components: int) -> tuple[AffineHallucinator, FitInfo]:
     """`M' = W W_v^+` for the first `num_components` principal axes W of faces x `[n, d]`; W_v are its visible rows."""
-    centered, mean, visible = _checked(x, mask, num_components)
-    matrix, info = _pca(centered, visible, num_components=num_components)
-    return AffineHallucinator(mean=mean, visible=visible, matrix=matrix), info
+    return _fit_axes(_pca, x, mask, num_components)
 
 
 @partial(jax.jit, static_argnames="num_components")
@@ -54,9 +53,7 @@ def _pca(centered: jax.Array, visible: jax.Array, *, num_components: int) -> tup
 
 def fit_pca_prior(x: ArrayLike, mask: ArrayLike, *, num_components: int) -> tuple[AffineHallucinator, FitInfo]:
     """`M' = W (W_v'W_v + s L^-1)^-1 W_v'` with variances L of the axes W and s, the mean variance of all others."""
-    centered, mean, visible = _checked(x, mask, num_components)
-    matrix, info = _pca_prior(centered, visible, num_components=num_components)
-    return AffineHallucinator(mean=mean, visible=visible, matrix=matrix), info
+    return _fit_axes(_pca_prior, x, mask, num_components)
 
 
 @partial(jax.jit, static_argnames="num_components")
@@ -129,9 +126,13 @@ def _principal(centered: jax.Array, num_components: int) -> tuple[jax.Array, jax
     return axes, jnp.where(keep, svd.values[:num_components] ** 2 / centered.shape[0], 0), rank
 
 
-def _checked(x: ArrayLike, mask: ArrayLike, num_components: int) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _fit_axes(
+    solve: Callable[..., tuple[jax.Array, FitInfo]], x: ArrayLike, mask: ArrayLike, num_components: int
+) -> tuple[AffineHallucinator, FitInfo]:
+    """The model with the matrix `solve(centered, visible, num_components=...)`, after the checks of both PCA."""
     centered, mean, visible = checked(x, mask)
     n, d = centered.shape
     checks.at_least("num_components", num_components, 1)
     checks.at_most("num_components", num_components, min(n - 1, d), f"{n} centred faces of {d} pixels")
-    return centered, mean, visible
+    matrix, info = solve(centered, visible, num_components=num_components)
+    return AffineHallucinator(mean=mean, visible=visible, matrix=matrix), info

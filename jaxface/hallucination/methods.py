@@ -43,25 +43,16 @@ class Fitted(NamedTuple):
     validity: Validity | None
 
 
+_FASTFOOD = Method("Fastfood DW-KSVD {expansion}x", fastfood.fit_fastfood_dw_ksvd, needs=("key",), is_in_paper=True)
 # All methods, by the names that configs use.
 METHODS = {
     "pca": Method("PCA, least squares", fit_pca, is_in_paper=True),
     "ksvd": Method("K-SVD", fit_ksvd, needs=("key",), is_in_paper=True),
     "dw_ksvd": Method("DW-KSVD", fit_dw_ksvd, needs=("key",), is_in_paper=True),
-    "fastfood_dw_ksvd_dekernelized": Method(
-        "Fastfood DW-KSVD {expansion}x, de-kernelised",
-        fastfood.fit_fastfood_dw_ksvd,
-        needs=("key",),
-        invert=fastfood.invert_atoms,
-        is_in_paper=True,
+    "fastfood_dw_ksvd_dekernelized": _FASTFOOD._replace(
+        title="Fastfood DW-KSVD {expansion}x, de-kernelised", invert=fastfood.invert_atoms
     ),
-    "fastfood_dw_ksvd": Method(
-        "Fastfood DW-KSVD {expansion}x",
-        fastfood.fit_fastfood_dw_ksvd,
-        needs=("key",),
-        validity=fastfood.validity,
-        is_in_paper=True,
-    ),
+    "fastfood_dw_ksvd": _FASTFOOD._replace(validity=fastfood.validity),
     "pca_prior": Method("PCA with a Gaussian prior", fit_pca_prior),
     "ridge": Method("ridge regression", fit_ridge),
     "fastfood_ridge": Method("Fastfood ridge", fit_fastfood_ridge, needs=("key", "bandwidth")),
