@@ -140,10 +140,23 @@ def test_the_record_says_how_a_run_ended(folder):
 
 
 STUDY = textwrap.dedent("""
-    import os, signal, sys
     import numpy as np
     from ml_collections import ConfigDict
-    from jaxface.runtime import files, launch
+    from jaxface.runtime import launch
+
+    def run(config, work):
+        rng = np.random.default_rng(config.seed)
+        a = work.stage("a", lambda: {"x": rng.normal(size=5)})
+        b = work.stage("b", lambda: {"y": np.cumsum(a["x"])})
+        work.write_text("report.html", str(b["y"]))
+        return {"sum": float(b["y"].sum())}
+
+    def execute(folder):
+        launch.execute(run, ConfigDict({"seed": 3}), folder)
+""")
+KILLED = STUDY + textwrap.dedent("""
+    import os, signal, sys
+    from jaxface.runtime import files
 
     folder, fatal, moment = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     writes = 0
@@ -159,35 +172,28 @@ STUDY = textwrap.dedent("""
             os.kill(os.getpid(), signal.SIGKILL)
 
     files.os.replace = replace
-
-    def run(config, work):
-        rng = np.random.default_rng(config.seed)
-        a = work.stage("a", lambda: {"x": rng.normal(size=5)})
-        b = work.stage("b", lambda: {"y": np.cumsum(a["x"])})
-        work.write_text("report.html", str(b["y"]))
-        return {"sum": float(b["y"].sum())}
-
-    launch.execute(run, ConfigDict({"seed": 3}), folder)
+    execute(folder)
     print(writes)
 """)
 
 
-def study(folder, fatal, moment):
+def killed(folder, fatal, moment):
     return subprocess.run(
-        [sys.executable, "-c", STUDY, str(folder), str(fatal), moment], capture_output=True, text=True, check=False
+        [sys.executable, "-c", KILLED, str(folder), str(fatal), moment], capture_output=True, text=True, check=False
     )
 
 
 def test_killed_at_every_write_and_run_again_gives_the_same_results(tmp_path):
-    whole = study(tmp_path / "whole", 0, "never")
+    whole = killed(tmp_path / "whole", 0, "never")
     assert whole.returncode == 0, whole.stderr
     expected = (tmp_path / "whole" / "results.json").read_bytes()
+    here = {}
+    exec(STUDY, here)  # to go on needs no process of its own
     for fatal in range(1, int(whole.stdout) + 1):
         moment = "before" if fatal % 2 else "after"
         folder = tmp_path / f"killed-{fatal}"
-        assert study(folder, fatal, moment).returncode == -signal.SIGKILL
-        again = study(folder, 0, "never")
-        assert again.returncode == 0, again.stderr
+        assert killed(folder, fatal, moment).returncode == -signal.SIGKILL
+        here["execute"](folder)
         assert (folder / "results.json").read_bytes() == expected
         assert json.loads((folder / "config.json").read_text()) == {"seed": 3}
 
