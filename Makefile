@@ -32,11 +32,11 @@ demo: python
 	@$(RUN) -m experiments.tour --config=configs/tour.py:$(VARIANT) --workdir=runs/tour-$(VARIANT) $(ARGS)
 
 test: python
-	$(call install,run faces test)
+	$(call install,run faces stream test)
 	$(RUN) -m pytest -q -n 2 --dist worksteal $(ARGS)
 
 quick: python
-	$(call install,run faces test)
+	$(call install,run faces stream test)
 	$(RUN) -m pytest -q -n 2 --dist worksteal -m "not slow" $(ARGS)
 
 # COUNT faults of files, processes and numbers, or ONLY=files:1234: the one of a line that said so.
@@ -44,7 +44,7 @@ COUNT ?= 3000
 SEED ?= 0
 ONLY ?=
 faults: python
-	$(call install,run faces test)
+	$(call install,run faces stream test)
 	$(RUN) -m tests.faults --count=$(COUNT) --seed=$(SEED) --only=$(ONLY) $(ARGS)
 
 lint: python
