@@ -15,7 +15,7 @@ from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params
 from jaxface.linalg import scaling
 from jaxface.losses.minimization import minimize
-from jaxface.losses.scores import array_of, labelled, pairwise_logistic, weights_of
+from jaxface.losses.scores import array_of, labeled, pairwise_logistic, weights_of
 
 __all__ = ["Affine", "calibrate", "fit", "neutral", "probability"]
 
@@ -65,7 +65,7 @@ def fit(
 
     sample_weights: how much each pair counts within its kind `[p]`; a pair of weight zero has no influence.
     """
-    scores, is_same = labelled(scores, is_same)
+    scores, is_same = labeled(scores, is_same)
     checks.finite(scores=scores)
     checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
     checks.between("ridge", ridge, 0.0, jnp.inf, closed_high=False)

@@ -21,7 +21,7 @@ def pairwise_logistic(
     is averaged separately, so the proportion of genuine pairs in a sample has no influence. `sample_weights` `[p]` say
     how much each pair counts within its kind.
     """
-    scores, same = labelled(scores, is_same)
+    scores, same = labeled(scores, is_same)
     checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
     prior = jnp.asarray(prior, scores.dtype)
     threshold = jnp.log(prior) - jnp.log1p(-prior)
@@ -40,7 +40,7 @@ def cllr(scores: ArrayLike, is_same: ArrayLike) -> jax.Array:
     return pairwise_logistic(scores, is_same, prior=0.5) / math.log(2)
 
 
-def labelled(scores: ArrayLike, is_same: ArrayLike) -> tuple[jax.Array, jax.Array]:
+def labeled(scores: ArrayLike, is_same: ArrayLike) -> tuple[jax.Array, jax.Array]:
     """Scores `[p]` and booleans `[p]`, after a check that labels are 0 or 1 and that both occur.
 
     Under a transformation labels are unknown: the score of a pair with another label becomes NaN.
