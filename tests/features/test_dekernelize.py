@@ -61,12 +61,11 @@ def test_exact_in_range(kind, form, method, rng):
     assert validity.residual.max() < 1e-7
 
 
-@pytest.mark.parametrize("expansion", [5, 10])
-def test_full_size_in_float32(expansion, rng):
+def test_full_size_in_float32(rng):
     """d = 1024: 1e-6 in range, and 1e-6 by Gauss-Newton with a tenth of the entries folded, where (20) is far off."""
     x = rng.normal(size=(4, 1024)).astype(np.float32)
     for quantile, methods in ((1.0, METHODS), (0.9, METHODS)):
-        params, z = mapped("fastfood", x, num_features=1024 * expansion, quantile=quantile, init=draws.first_blocks)
+        params, z = mapped("fastfood", x, num_features=5 * 1024, quantile=quantile, init=draws.first_blocks)
         sizes = draws.angles(params, x)
         for name, method in methods.items():
             found, validity = invert_matrix(params, z, form=forms.sin, method=method)

@@ -150,8 +150,10 @@ def test_atoms_that_are_inverted_make_the_dictionary_on_pixels(rng):
     assert (report.residual < 1).all()
 
 
-@pytest.mark.parametrize("inverse", INVERSES)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("form", "inverse"),
+    [("cos_sin", "gauss_newton"), ("cos_sin", "least_squares"), ("sin", "conjugate_gradient")],
+)  # each form and each inverse; sines by least squares are the default of the other tests
 def test_forms_and_inverses_reach_the_reconstruction(form, inverse, rng):
     x = draws.faces(rng)
     options = {"form": FORMS[form], "inverse": INVERSES[inverse]}
