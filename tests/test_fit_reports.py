@@ -22,7 +22,7 @@ from jaxface.losses import calibration, minimize, scores
 from jaxface.subspace import kcfa, kernel_np_per, kernel_rca, lda, np_per, rca
 from tests.tolerances import assert_close
 
-STEPS = 4
+STEPS = 3
 IDS = np.repeat(np.arange(6, dtype=np.int32), 4)
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 30)) + 2 * RNG.normal(size=(6, 30))[IDS]
