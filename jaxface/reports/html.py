@@ -59,7 +59,7 @@ def render(report: Report) -> str:
     contents = "".join(
         f'<li><a href="#section-{i}">{_escaped(section.title)}</a></li>' for i, section in enumerate(report.sections)
     )
-    headline = report.headline.to_html() if report.headline is not None else ""
+    headline = _block(report.headline) if report.headline is not None else ""
     body = "\n".join(_section(i, section) for i, section in enumerate(report.sections))
     return f"""<!doctype html>
 <html lang="en">

@@ -49,14 +49,26 @@ def det(curves: Mapping[str, Roc]) -> "Figure":
         lines.append(Curve(name, points.probit_far, points.probit_frr))
     figure = figures.curves(lines, x_label="false accept rate", y_label="false reject rate", markers=False)
     axes = figure.axes[0]
-    places = verification.probit(np.asarray(_TICKS))
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_ticks(places, [f"{100 * rate:g} %" for rate in _TICKS])
     ends = np.concatenate([np.ravel(end) for line in lines for end in (line.x, line.y)] or [np.zeros(1)])
-    low, high = (float(end) for end in (np.min(ends, initial=-1.0), np.max(ends, initial=0.0)))
-    axes.set_xlim(low - 0.1, high + 0.1)
-    axes.set_ylim(low - 0.1, high + 0.1)
+    low, high = np.min(ends, initial=-1.0) - 0.1, np.max(ends, initial=0.0) + 0.1
+    axes.set_xlim(low, high)
+    axes.set_ylim(low, high)
+    shown = _ticks_between(low, high)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_ticks(verification.probit(shown), [f"{100 * rate:g} %" for rate in shown])
     return figure
+
+
+def _ticks_between(low: float, high: float) -> np.ndarray:
+    """Rates whose labels have room on a probit axis, from the largest down."""
+    shown: list[float] = []
+    last = np.inf
+    for rate in sorted(_TICKS, reverse=True):
+        place = float(verification.probit(rate))
+        if low <= place <= high and last - place >= (high - low) / 9:
+            shown.append(rate)
+            last = place
+    return np.asarray(shown[::-1])
 
 
 def tippett(systems: Labeled) -> "Figure":
