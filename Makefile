@@ -37,7 +37,7 @@ test: python
 
 quick: python
 	$(call install,run faces stream test)
-	KEEP_PROGRAMS=1 $(RUN) -m pytest -q -n 2 --dist worksteal -m "not slow" $(ARGS)
+	$(RUN) -m pytest -q -n 2 --dist worksteal -m "not slow" $(ARGS)
 
 # COUNT faults of files, processes and numbers, or ONLY=files:1234: the one of a line that said so.
 COUNT ?= 3000

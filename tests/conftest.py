@@ -32,12 +32,9 @@ from tests import by_numpy
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
-# Half of the suite's time is compilation. `make quick` keeps the programs for the next run; a run that finds none kept
-# does not pay for keeping them.
-PROGRAMS = pathlib.Path(__file__).parents[1] / ".pytest_cache" / "xla"
-if os.environ.get("KEEP_PROGRAMS") or PROGRAMS.is_dir():
-    jax.config.update("jax_compilation_cache_dir", str(PROGRAMS))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+# Half of the suite's time is compilation: a second run finds the programs of the first.
+jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(__file__).parents[1] / ".pytest_cache" / "xla"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 jax.config.update("jax_traceback_in_locations_limit", 0)  # lines of source within programs, which nobody reads here
 gc.set_threshold(200_000, 50, 100)  # tracing makes many objects and no cycles
 threadpoolctl.threadpool_limits(1, user_api="blas")
@@ -63,20 +60,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-# What users run, as they run it. Pages run twice, the second time in float64: there NumPy may help.
-BY_XLA = ("docs", "faults", "runtime", "benchmarks", "experiments/test_runs.py")
+BY_XLA = ("docs", "experiments", "faults", "runtime", "benchmarks")  # what users run, as they run it
 
 
 @pytest.fixture(autouse=True)
 def eager_by_numpy(request: pytest.FixtureRequest) -> Iterator[None]:
-    """In tests of functions, operations outside of a program are done by NumPy, which compiles nothing.
+    """In the tests of the rooms, operations outside of a program are done by NumPy, which compiles nothing.
 
     What is jitted, as every fit and matrix is, is XLA's, and the table of transformations compares the two for every
     public function. `EAGER=xla make test` leaves these operations to XLA as well; it takes a tenth longer.
     """
-    place = request.path.relative_to(pathlib.Path(__file__).parent).as_posix()
-    is_again = request.node.name.endswith(".md-True]")
-    if (place.startswith(BY_XLA) and not is_again) or os.environ.get("EAGER") == "xla":
+    place = request.path.relative_to(pathlib.Path(__file__).parent)
+    if place.parts[0] in BY_XLA or os.environ.get("EAGER") == "xla":
         yield
         return
     with by_numpy.simple_operations():
