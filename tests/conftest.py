@@ -5,7 +5,6 @@ import functools
 import gc
 import os
 import pathlib
-from collections.abc import Iterator
 
 import jaxlib.version
 
@@ -27,8 +26,6 @@ import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401 - loads the BLAS that JAX uses, so that the limit reaches it
 import threadpoolctl
-
-from tests import by_numpy
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -58,24 +55,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         place = item.path.relative_to(pathlib.Path(__file__).parent)
         if place.parts[0] in SLOW or place.name == "test_distributed.py":
             item.add_marker(pytest.mark.slow)
-
-
-BY_XLA = ("docs", "experiments", "faults", "runtime", "benchmarks")  # what users run, as they run it
-
-
-@pytest.fixture(autouse=True)
-def eager_by_numpy(request: pytest.FixtureRequest) -> Iterator[None]:
-    """In the tests of the rooms, operations outside of a program are done by NumPy, which compiles nothing.
-
-    What is jitted, as every fit and matrix is, is XLA's, and the table of transformations compares the two for every
-    public function. `EAGER=xla make test` leaves these operations to XLA as well; it takes a tenth longer.
-    """
-    place = request.path.relative_to(pathlib.Path(__file__).parent)
-    if place.parts[0] in BY_XLA or os.environ.get("EAGER") == "xla":
-        yield
-        return
-    with by_numpy.simple_operations():
-        yield
 
 
 @pytest.fixture

@@ -21,14 +21,13 @@ from experiments.common import fields
 from experiments.common.inputs import Vectors
 from experiments.embed import report
 from jaxface.core.labels import dense
-from jaxface.data import Listing, folders, images
+from jaxface.data import Listing, folders, images, overlap
 from jaxface.reports.tables import csv_text
 from jaxface.runtime.log import progress
 from jaxface.runtime.workdir import Workdir
 
 _DETECTOR = "face_detection_yunet_2023mar_int8bq.onnx"
 _RECOGNISER = "face_recognition_sface_2021dec_int8bq.onnx"
-
 
 CHUNK = 200  # photos of a stage
 
@@ -89,6 +88,7 @@ def vectors_of_photos(config: ConfigDict, workdir: Workdir) -> Vectors:
     found, files = arrays["found"], np.asarray(listing.files)
     workdir.write_text("faces.csv", faces_csv(files, arrays))
     _, ids, names = dense([str(listing.names[k]) for k in listing.ids[found]])
+    overlap.refuse_shared_rows(overlap.Known(arrays["features"][found], ids, names), source=config.data.root)
     return Vectors(x=arrays["features"][found], ids=ids, names=names, files=tuple(files[found].tolist()))
 
 

@@ -125,11 +125,12 @@ def _saved(config: ConfigDict, workdir: Workdir, arrays: Arrays) -> Section:
         Picture(
             "ece.svg", figures.to_svg(score_figures.cross_entropy(labelled)), "Cross-entropy of the ratios, by prior."
         ),
-        "To decide on pairs of your own with the saved file, of the same kind of vectors or images:",
+        "The vectors of the test people are in test/test.npz. To decide on pairs of them, name pairs of its `files` in "
+        "a CSV with the header a,b. Vectors of your own by the same network or image steps serve as well:",
         Command(
             "python -m experiments.score --config=configs/score.py --workdir=runs/decided "
-            f"--config.model={workdir.path}/params/verifier.safetensors --config.images.loader={config.data.loader} "
-            "--config.images.root=YOURS --config.pairs=PAIRS.csv"
+            f"--config.model={workdir.path}/params/verifier.safetensors --config.images.loader=embeddings "
+            f"--config.images.root={workdir.path}/test/test.npz --config.pairs=PAIRS.csv"
         ),
     ]
     return Section("The saved verifier", blocks)

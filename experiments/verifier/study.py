@@ -35,6 +35,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     steps = pipeline.build(config.image_steps)
     is_photos = config.data.loader == "photos"
     vectors = embed.vectors_of_photos(config, workdir) if is_photos else inputs.load_vectors(config.data, steps)
+    steps = steps if vectors.images is not None else pipeline.build(())
     splits = candidates.people_splits(config, vectors.ids)
     measured = [
         workdir.stage(f"split-{k}", partial(candidates.measure, config, vectors, steps, split, k))
@@ -64,7 +65,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
 
 
 def _write_test(workdir: Workdir, vectors: Vectors, rows: np.ndarray) -> None:
-    """The test people of the saved verifier as an `.npz` with their pairs, for `experiments.score`."""
+    """The vectors of the test people of the saved verifier, for `experiments.score`."""
     files = [f"person-{vectors.ids[row]:05d}/{k:05d}" for k, row in enumerate(rows)]
     labels = [str(vectors.names[person]) for person in vectors.ids[rows]]
     arrays = {"features": vectors.x[rows], "labels": np.asarray(labels), "files": np.asarray(files)}

@@ -41,34 +41,39 @@ class Known(NamedTuple):
 class Kind(NamedTuple):
     """How a verifier is made of vectors of known people."""
 
-    reduction: Callable[[Known], LinearMap]
+    reduction: Callable[[Known], tuple[LinearMap, FitInfo]]
     length_normalize: bool
     is_cosine: bool = False
 
 
-def _as_they_are(known: Known) -> LinearMap:
-    d = known.x.shape[1]
-    return LinearMap(mean=jnp.zeros(d, known.x.dtype), basis=jnp.eye(d, dtype=known.x.dtype))
+def _about(mean: jax.Array) -> tuple[LinearMap, FitInfo]:
+    """The map that only subtracts a mean `[d]`."""
+    eye = jnp.eye(mean.shape[0], dtype=mean.dtype)
+    return LinearMap(mean=mean, basis=eye), fitinfo.closed_form(dtype=mean.dtype)
 
 
-def _centered(known: Known) -> LinearMap:
-    return dataclasses.replace(_as_they_are(known), mean=known.x.mean(axis=0))
+def _as_they_are(known: Known) -> tuple[LinearMap, FitInfo]:
+    return _about(jnp.zeros(known.x.shape[1], known.x.dtype))
 
 
-def _principal(known: Known) -> LinearMap:
+def _centered(known: Known) -> tuple[LinearMap, FitInfo]:
+    return _about(known.x.mean(axis=0))
+
+
+def _principal(known: Known) -> tuple[LinearMap, FitInfo]:
     """All axes unless there are more than `num_components`."""
     if known.num_components >= known.x.shape[1]:
         return _as_they_are(known)
-    return fit_reduction(known.key, known.x, num_components=known.num_components, length_normalize=False)[0]
+    return fit_reduction(known.key, known.x, num_components=known.num_components, length_normalize=False)
 
 
-def _whitened(known: Known) -> LinearMap:
-    return fit_reduction(known.key, known.x, num_components=known.num_components, length_normalize=True)[0]
+def _whitened(known: Known) -> tuple[LinearMap, FitInfo]:
+    return fit_reduction(known.key, known.x, num_components=known.num_components, length_normalize=True)
 
 
-def _discriminant(known: Known) -> LinearMap:
+def _discriminant(known: Known) -> tuple[LinearMap, FitInfo]:
     width = min(known.num_components, known.num_people - 1)
-    fitted, _ = lda.fit(
+    return lda.fit(
         known.x,
         known.ids,
         num_classes=known.num_people,
@@ -76,7 +81,6 @@ def _discriminant(known: Known) -> LinearMap:
         pca_components=known.num_components,
         ridge=_RIDGE,
     )
-    return fitted
 
 
 # By the name that a report shows.
@@ -107,13 +111,15 @@ def fit_kind(
     num_iters       steps of EM, for kinds that are no cosine
     num_components  most axes that a reduction keeps; None keeps all that the rows determine
     steps           the image steps that made the vectors, kept for `encode`; None for embeddings
+
+    The report is that of EM, with the status of the reduction if it is worse.
     """
     checks.samples(vectors=(vectors, "n d"), beside={"ids": (ids, "n")})
     ids = jnp.asarray(checks.dense_labels("ids", ids, num_people))
     x = jnp.asarray(vectors)
     most = min(x.shape[1], len(x) - 1)
     known = Known(key, x, ids, num_people, most if num_components is None else min(most, num_components))
-    reduction = kind.reduction(known)
+    reduction, of_reduction = kind.reduction(known)
     z = reduce(reduction, x, length_normalize=kind.length_normalize)
     stats = joint_bayes.collect(z, ids, num_people=num_people, shift=z.mean(axis=0))
     start = joint_bayes.init(stats)
@@ -129,4 +135,5 @@ def fit_kind(
         calibration=calibration.neutral(x.dtype),
         length_normalize=kind.length_normalize,
     )
-    return raw, info._replace(status=fitinfo.or_non_finite(info.status, raw))
+    status = fitinfo.worst(info.status, of_reduction.status)
+    return raw, info._replace(status=fitinfo.or_non_finite(status, raw))

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from configs import embed as embed_config
+from configs import verifier as verifier_config
 from experiments.embed import study as embed
+from experiments.verifier import study as verifier_study
 from experiments.verify import photos
 from jaxface import data
 from jaxface.data import orl
@@ -149,3 +151,15 @@ def test_chunks_are_stages_and_damaged_photos_are_listed(stand_in, monkeypatch, 
 def test_which_of_several_faces(rule, expected):
     boxes = np.array([[48, 48, 4, 4], [35, 40, 24, 24], [0, 0, 30, 30]], float)
     assert embed.FACES[rule](boxes, (100, 100, 3)) == expected
+
+
+def test_one_photo_under_two_names_is_refused(stand_in, tmp_path):
+    for name, grey in (("ann", 0.6), ("bob", 0.6), ("cyd", 0.8)):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        photo = np.zeros((8, 8))
+        photo[3, 3] = grey
+        (tmp_path / "photos" / name / "1.png").write_bytes(photos.to_png(photo))
+    config = verifier_config.get_config("photos").unlock()
+    config.data.root = str(tmp_path / "photos")
+    with pytest.raises(ValueError, match=r"ann.*bob"):
+        launch.execute(verifier_study.run, config.lock(), tmp_path / "run")

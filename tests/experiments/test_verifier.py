@@ -7,8 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from configs import score as score_config
 from configs import verifier as configs
 from experiments.common.inputs import Vectors
+from experiments.score import study as score
 from experiments.verifier import candidates
 from experiments.verifier.study import run
 from jaxface import metrics, verifier
@@ -74,6 +76,15 @@ def test_one_command_from_vectors_to_decisions(file, made, tmp_path):
     page = (tmp_path / "run" / "report.html").read_text()
     assert "5 of them with one image" in page
     assert "Against the plain cosine" in page
+    assert "--config.images.loader=embeddings" in page
+    scored = score_config.get_config(None).unlock()
+    scored.model = str(tmp_path / "run" / "params" / "verifier.safetensors")
+    scored.images.loader, scored.images.root = "embeddings", str(tmp_path / "run" / "test" / "test.npz")
+    with np.load(tmp_path / "run" / "test" / "test.npz") as test:
+        first, second = test["files"][:2]
+    (tmp_path / "two.csv").write_text(f"a,b\n{first},{second}\n")
+    scored.pairs = str(tmp_path / "two.csv")
+    assert launch.execute(score.run, scored.lock(), tmp_path / "scored")["pairs"] == 1
     again.check(run, config, tmp_path / "run", results, file, "set.npz")
 
 

@@ -64,8 +64,19 @@ def test_joint_bayes_keeps_all_dimensions_unless_told(people):
 
 def test_a_fit_that_fails_says_so(people):
     x, _ = people
-    made, info = kinds.fit_kind(
-        KEY, kinds.KINDS["Joint Bayes"], x[:20], np.arange(20), num_people=20, num_iters=2
-    )  # nobody has two rows
-    del made
+    alone = np.arange(20)  # nobody has two rows
+    _, info = kinds.fit_kind(KEY, kinds.KINDS["Joint Bayes"], x[:20], alone, num_people=20, num_iters=2)
     assert int(info.status) >= Status.NON_FINITE
+
+
+@pytest.mark.parametrize("name", ["whitened, one length, Joint Bayes", "LDA, Joint Bayes"])
+def test_the_report_of_the_reduction_is_kept(name, people, monkeypatch):
+    x, ids = people
+
+    def deficient(known):
+        reduction, info = kinds._as_they_are(known)
+        return reduction, info._replace(status=jnp.int32(Status.RANK_DEFICIENT))
+
+    kind = kinds.KINDS[name]._replace(reduction=deficient)
+    _, info = kinds.fit_kind(KEY, kind, x, ids, num_people=40, num_iters=2)
+    assert int(info.status) == Status.RANK_DEFICIENT
