@@ -106,7 +106,7 @@ def test_the_calibration_of_a_trial_has_not_seen_its_people(table, trials):
     known = systems.load(config)
     scores = known.scores["good"]
     found, _ = measures.calibrated(config, known, scores)
-    person = known.people[0][0]
+    person = 12  # on both sides of trials
     touched = (known.people[0] == person) | (known.people[1] == person)
     changed = np.where(touched, 100.0 - 5 * scores, scores)
     moved, _ = measures.calibrated(config, known, changed)
