@@ -5,7 +5,7 @@
     python -m experiments.verifier --config=configs/verifier.py:images --config.data.root=FOLDER --workdir=runs/v
     python -m experiments.verifier --config=configs/verifier.py:photos --config.data.root=PHOTOS --workdir=runs/v
 
-The default takes the ORL faces, half a minute on two cores. `:embeddings` takes an `.npz` of `experiments.embed` or of
+The default takes the ORL faces. `:embeddings` takes an `.npz` of `experiments.embed` or of
 another tool, `:images` one folder of cropped faces a person, `:photos` one folder of photos a person: faces are found,
 aligned and embedded first (extra `embed`).
 """
@@ -19,8 +19,8 @@ from configs import common
 def get_config(variant: str | None = None) -> ConfigDict:
     """The whole study; see the fields."""
     config = common.base(x64=True)
-    config.data = common.orl_faces(height=56, width=46)
-    config.image_steps = (("lbp", {"radii": (1, 2), "cells": (8, 6), "root": True}),)
+    config.data = common.orl_faces(height=28, width=23)
+    config.image_steps = ()  # of images; cosines keep d x d matrices, so some hundred dimensions
     config.num_splits = 10  # by people, at random
     config.share_test = 0.3  # of the people: scored once
     config.share_calibrate = 0.2  # calibrate; the rest fit
