@@ -5,7 +5,8 @@ An image of person i is `x_ij = mean + mu_i + eps_ij` with `mu_i ~ N(0, T_mu)` a
 a pair is the log-likelihood ratio of "one mu" against "two mus". A source model (S_mu, S_eps) is the prior of a target.
 
     model       JointBayes(mean, identity_cov, noise_cov); sample; free parameters for gradient descent
-    stats       one pass over the images: collect; then sums only: merge, pool, recenter, group_by_count
+    stats       one pass over the images: collect, or zero and add; then sums only: merge, pool, recenter,
+                change_basis, group_by_count
     posterior   the E-step (3), (18): full, or the paper's approximate one with means only
     em          the M-step (5), init from moments, fit
     transfer    fit_path over the prior weight w = lambda / (1 + lambda), choose_weight, leave_one_out (one person)
@@ -36,8 +37,9 @@ from jaxface.joint_bayes.scores import (
     set_llr_matrix,
     truncation_bounds,
 )
-from jaxface.joint_bayes.stats import Stats, collect, group_by_count, merge, pool, recenter
+from jaxface.joint_bayes.stats import add, collect, group_by_count, merge, pool, zero
 from jaxface.joint_bayes.transfer import choose_weight, fit_path, leave_one_out
+from jaxface.linalg.class_stats import Stats, change_basis, recenter
 
 E_STEPS = {"full": posterior.full, "approximate": posterior.approximate}  # by name
 
@@ -46,6 +48,8 @@ __all__ = [
     "JointBayes",
     "ScoringBasis",
     "Stats",
+    "add",
+    "change_basis",
     "choose_rank",
     "choose_weight",
     "collect",
@@ -75,4 +79,5 @@ __all__ = [
     "set_llr",
     "set_llr_matrix",
     "truncation_bounds",
+    "zero",
 ]

@@ -22,8 +22,9 @@ from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.joint_bayes import objectives, posterior
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.posterior import EStep, Moments
-from jaxface.joint_bayes.stats import GroupedStats, Stats, by_person, grouped, numbers_of_images, recenter, rows_about
-from jaxface.linalg import psd, spectral
+from jaxface.joint_bayes.stats import GroupedStats, grouped, numbers_of_images, rows_about
+from jaxface.linalg import class_stats, psd, spectral
+from jaxface.linalg.class_stats import Stats
 
 __all__ = ["fit", "fit_grouped", "init"]
 
@@ -42,19 +43,20 @@ def init(stats: Stats, *, ridge: float = 1e-3) -> JointBayes:
     two images, the data do not determine the split and each gets half of the total. Gradients are stopped.
     """
     checks.positive("ridge", ridge)
-    stats = recenter(jax.lax.stop_gradient(stats))
-    people = by_person(stats)
-    n, k = people.num_people.sum(), people.count.sum()
+    stats = jax.lax.stop_gradient(stats)
+    count = numbers_of_images("the count of stats", stats.count)
+    images, within = class_stats.total(stats), class_stats.within_scatter(stats)
+    n, k = (count > 0).sum().astype(count.dtype), count.sum()
     freedom = k - n
-    effective = (k - (people.count**2).sum() / jnp.maximum(k, 1)) / jnp.maximum(n - 1, 1)
-    noise = people.within / jnp.maximum(freedom, 1)
-    between = (stats.second_moment - people.within) / jnp.maximum(n - 1, 1)
-    total = stats.second_moment / jnp.maximum(k, 1)
+    effective = (k - (count**2).sum() / jnp.maximum(k, 1)) / jnp.maximum(n - 1, 1)
+    noise = within / jnp.maximum(freedom, 1)
+    between = (images.scatter - within) / jnp.maximum(n - 1, 1)
+    total = images.scatter / jnp.maximum(k, 1)
     has_pairs = freedom > 0
     noise = jnp.where(has_pairs, noise, total / 2)
     identity = jnp.where(has_pairs, (between - noise) / jnp.maximum(effective, 1), total / 2)
     return JointBayes(
-        mean=stats.shift,
+        mean=images.mean,
         identity_cov=_with_ridge(_positive_part(identity), ridge, total),
         noise_cov=_with_ridge(psd.symmetrize(noise), ridge, total),
     )

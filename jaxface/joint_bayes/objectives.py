@@ -9,8 +9,9 @@ import jax.numpy as jnp
 
 from jaxface.core import checks, machine
 from jaxface.joint_bayes.model import JointBayes
-from jaxface.joint_bayes.stats import GroupedStats, Stats, grouped, rows_about
+from jaxface.joint_bayes.stats import GroupedStats, grouped, rows_about
 from jaxface.linalg import psd
+from jaxface.linalg.class_stats import Stats
 
 __all__ = ["eq6", "eq11", "eq19", "log_likelihood", "penalized_objective"]
 

@@ -1,9 +1,11 @@
 """Statistics of labelled images: collected in one pass, additive, and sufficient for EM.
 
     images --collect--> Stats --merge, pool--> Stats --recenter--> Stats --group_by_count--> GroupedStats --> EM
+    batches --zero, add--> Stats
 
 After `collect` the cost of an iteration does not depend on the number of images; after `group_by_count` it does not
-depend on the number of people either, once there are more of them than dimensions times different counts.
+depend on the number of people either, once there are more of them than dimensions times different counts. What follows
+from the sums alone (another shift, another basis, scatters) is in `linalg.class_stats`.
 """
 
 from functools import partial
@@ -16,19 +18,11 @@ from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
 from jaxface.linalg import scatter
+from jaxface.linalg.class_stats import Stats, within_scatter
 
-__all__ = ["GroupedStats", "Stats", "collect", "group_by_count", "merge", "pool", "recenter"]
+__all__ = ["GroupedStats", "add", "collect", "group_by_count", "merge", "pool", "zero"]
 
-_BLOCK_SIZE = 4096  # rows that `collect` takes at a time
-
-
-class Stats(NamedTuple):
-    """Sums over images about `shift`; disjoint sets of images with the same shift add, also within one person."""
-
-    count: jax.Array  # type: ignore[assignment]  # [c], images of each person, in the dtype of x
-    sum: jax.Array  # [c, d], sum of x - shift over a person's images
-    second_moment: jax.Array  # [d, d], sum of (x - shift)(x - shift)' over all images
-    shift: jax.Array  # [d]
+BLOCK_SIZE = 4096  # rows at a time
 
 
 class GroupedStats(NamedTuple):
@@ -48,27 +42,50 @@ class GroupedStats(NamedTuple):
     mean: jax.Array  # [d]
 
 
+def zero(shift: ArrayLike, *, num_people: int) -> Stats:
+    """The statistics of no images of `num_people` people, about `shift` `[d]`: where a sum over batches starts."""
+    checks.at_least("num_people", num_people, 1)
+    checks.samples(shift=(shift, "d"))
+    shift = jnp.asarray(shift)
+    return Stats(
+        count=jnp.zeros(num_people, shift.dtype),
+        sum=jnp.zeros((num_people, len(shift)), shift.dtype),
+        second_moment=jnp.zeros((len(shift), len(shift)), shift.dtype),
+        shift=shift,
+    )
+
+
+def add(stats: Stats, x: ArrayLike, ids: ArrayLike) -> Stats:
+    """The statistics with the images x `[n, d]` added, whose dense ids `[n]` are -1 for rows to leave out.
+
+    Pure: a loop over batches jits it with `donate_argnums=0`, so that a batch costs no copy of the sums.
+    """
+    checks.samples(x=(x, "n d"), beside={"ids": (ids, "n"), "shift": (stats.shift, "d")})
+    ids = checks.dense_labels("ids", ids, len(stats.count), padding=True)
+    x = jnp.asarray(x)
+    # Sharded or traced rows are folded in one block: slicing them would move data between devices.
+    whole = not checks.is_concrete(x) or len(x.sharding.device_set) > 1
+    return _added(stats, x, jnp.asarray(ids), block_size=max(1, len(x)) if whole else BLOCK_SIZE)
+
+
 def collect(x: ArrayLike, ids: ArrayLike, *, num_people: int, shift: ArrayLike) -> Stats:
     """Statistics of x `[n, d]` with dense ids `[n]`, -1 for rows to leave out, about `shift` `[d]`.
 
     One GEMM and one segment sum, in blocks of rows if x lies on one device: a centred copy of all of x would cost as
-    much time as its second moment. Blocks of a stream share one shift, near the mean; `merge` adds them.
+    much time as its second moment. Blocks of a stream share one shift, near the mean: `add` them one after the other,
+    or `merge` the statistics of each.
     """
-    checks.samples(x=(x, "n d"), shift=(shift, "d"), beside={"ids": (ids, "n")})
-    checks.at_least("num_people", num_people, 1)
-    ids = checks.dense_labels("ids", ids, num_people, padding=True)
-    x = jnp.asarray(x)
-    # Sharded or traced rows are folded in one block: slicing them would move data between devices.
-    whole = not checks.is_concrete(x) or len(x.sharding.device_set) > 1
-    block_size = max(1, len(x)) if whole else _BLOCK_SIZE
-    return _collect(x, jnp.asarray(ids), jnp.asarray(shift), num_people=num_people, block_size=block_size)
+    checks.shapes(x=(x, "n d"), shift=(shift, "d"))
+    return add(zero(shift, num_people=num_people), x, ids)
 
 
-@partial(jax.jit, static_argnames=("num_people", "block_size"))
-def _collect(x: jax.Array, ids: jax.Array, shift: jax.Array, *, num_people: int, block_size: int) -> Stats:
-    def add(stats: Stats, rows: tuple[jax.Array, jax.Array], valid: jax.Array) -> Stats:
+def add_rows(stats: Stats, x: jax.Array, ids: jax.Array, *, block_size: int) -> Stats:
+    """`add` without checks, of rows in the dtype of the statistics, `block_size` of them at a time."""
+    num_people = len(stats.count)
+
+    def step(stats: Stats, rows: tuple[jax.Array, jax.Array], valid: jax.Array) -> Stats:
         kept = valid & (rows[1] >= 0)
-        centered = jnp.where(kept[:, None], rows[0] - shift[None, :], 0)
+        centered = jnp.where(kept[:, None], rows[0].astype(stats.sum.dtype) - stats.shift[None, :], 0)
         # Out-of-range ids are dropped, so padding goes to a place beyond the last person.
         place = jnp.where(kept, rows[1], num_people)
         return Stats(
@@ -78,14 +95,13 @@ def _collect(x: jax.Array, ids: jax.Array, shift: jax.Array, *, num_people: int,
             shift=stats.shift,
         )
 
-    d, dtype = x.shape[1], jnp.result_type(x, shift)
-    zero = Stats(
-        count=jnp.zeros(num_people, dtype),
-        sum=jnp.zeros((num_people, d), dtype),
-        second_moment=jnp.zeros((d, d), dtype),
-        shift=shift.astype(dtype),
-    )
-    return blocks.fold_rows(add, zero, (x, ids), block_size=block_size)
+    return blocks.fold_rows(step, stats, (x, ids), block_size=block_size)
+
+
+@partial(jax.jit, static_argnames="block_size")
+def _added(stats: Stats, x: jax.Array, ids: jax.Array, *, block_size: int) -> Stats:
+    dtype = jnp.result_type(x, stats.sum)
+    return add_rows(jax.tree.map(lambda leaf: leaf.astype(dtype), stats), x, ids, block_size=block_size)
 
 
 def merge(a: Stats, b: Stats) -> Stats:
@@ -109,33 +125,6 @@ def pool(a: Stats, b: Stats) -> Stats:
         second_moment=a.second_moment + b.second_moment,
         shift=b.shift,
     )
-
-
-def recenter(stats: Stats, shift: ArrayLike | None = None) -> Stats:
-    """The same statistics about another shift, exactly; by default about the mean of the images."""
-    number = stats.count.sum()
-    total = stats.sum.sum(axis=0)
-    if shift is not None:
-        checks.shapes(shift=(shift, "d"), stats_shift=(stats.shift, "d"))
-        checks.floating(shift=shift)
-    else:
-        shift = stats.shift + total / jnp.maximum(number, 1)
-    shift = jnp.asarray(shift, stats.shift.dtype)
-    move = shift - stats.shift
-    cross = jnp.outer(total, move)
-    return Stats(
-        count=stats.count,
-        sum=stats.sum - stats.count[:, None] * move[None, :],
-        second_moment=stats.second_moment - cross - cross.T + number * jnp.outer(move, move),
-        shift=shift,
-    )
-
-
-@jax.jit
-def within_scatter(stats: Stats) -> jax.Array:
-    """`S_w = sum xx' - sum_i s_i s_i' / m_i` `[d, d]`."""
-    scaled = stats.sum / jnp.sqrt(jnp.maximum(stats.count, 1))[:, None]
-    return stats.second_moment - scatter.matrix(scaled)
 
 
 def numbers_of_images(name: str, count: jax.Array) -> jax.Array:
@@ -169,21 +158,23 @@ def group_by_count(stats: Stats) -> GroupedStats:
     The rows are compressed on the host in float64.
     """
     count = np.asarray(numbers_of_images("the count of stats", stats.count), np.float64)
-    means = np.asarray(stats.sum, np.float64) / np.maximum(count, 1.0)[:, None]
-    augmented = np.concatenate([means, np.ones((len(means), 1))], axis=1)
-    dtype = stats.sum.dtype
-    values = np.unique(count[count > 0])
+    sums, dtype = np.asarray(stats.sum), stats.sum.dtype
+    values, num_people = np.unique(count[count > 0], return_counts=True)
     if values.size == 0:
         raise ValueError("stats must hold at least one image; every count is zero.")
-    parts = [_compressed(augmented[count == value]) for value in values]
-    rows = np.concatenate(parts)
-    row_count = np.repeat(values, [len(part) for part in parts])
+    sizes = np.minimum(num_people, sums.shape[1] + 1)
+    rows, row_unit = np.empty((sizes.sum(), sums.shape[1]), dtype), np.empty(sizes.sum(), dtype)
+    # One number of images at a time: a copy of all sums in float64 would take twice their memory.
+    for value, start, size in zip(values, np.cumsum(sizes) - sizes, sizes, strict=True):
+        means = sums[count == value].astype(np.float64) / value
+        part = _compressed(np.concatenate([means, np.ones((len(means), 1))], axis=1))
+        rows[start : start + size], row_unit[start : start + size] = part[:, :-1], part[:, -1]
     return GroupedStats(
-        rows=jnp.asarray(rows[:, :-1], dtype),
-        row_unit=jnp.asarray(rows[:, -1], dtype),
-        row_count=jnp.asarray(row_count, dtype),
+        rows=jnp.asarray(rows),
+        row_unit=jnp.asarray(row_unit),
+        row_count=jnp.asarray(np.repeat(values, sizes), dtype),
         count=jnp.asarray(values, dtype),
-        num_people=jnp.asarray([(count == value).sum() for value in values], dtype),
+        num_people=jnp.asarray(num_people, dtype),
         within=within_scatter(stats),
         mean=stats.shift,
     )

@@ -14,7 +14,8 @@ from jaxface.core.pytree import member, num_members
 from jaxface.joint_bayes import em, objectives, posterior
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.posterior import EStep
-from jaxface.joint_bayes.stats import Stats, collect, grouped, recenter
+from jaxface.joint_bayes.stats import collect, grouped
+from jaxface.linalg.class_stats import Stats, recenter
 
 __all__ = ["choose_weight", "fit_path", "leave_one_out"]
 

@@ -5,6 +5,7 @@
     spectral    eigh and thin SVD with fixed order and signs; simultaneous diagonalisation of a pair
     krylov      operators known by their products: conjugate gradients, Lanczos, block power
     nullspace   null spaces from thin factors, numerical rank, projectors with a right derivative
+    class_stats  sums over labelled samples that add, and the scatters that follow from them
     scatter     within, between and total scatter: as thin factors and as matrices
     discriminant  whitening of one scatter and the directions that order another
     products    large products in the layout in which a CPU computes them fastest
@@ -18,6 +19,7 @@ degenerate. `spectral` stops gradients; a differentiable subspace goes through `
 """
 
 from jaxface.linalg import (
+    class_stats,
     discriminant,
     distances,
     gram,
@@ -33,6 +35,7 @@ from jaxface.linalg import (
 )
 
 __all__ = [
+    "class_stats",
     "discriminant",
     "distances",
     "gram",

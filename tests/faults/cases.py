@@ -37,12 +37,12 @@ ROOMS = ("linalg", "faces", "subspace", "cluster", "joint_bayes", "losses", "ens
 
 # Steps that a room takes behind its doors: what they receive has been checked.
 INNER = (
-    "linalg.psd", "linalg.spectral", "linalg.nullspace", "linalg.scatter", "linalg.products", "linalg.hadamard",
+    "linalg.class_stats", "linalg.psd", "linalg.spectral", "linalg.nullspace", "linalg.scatter", "linalg.products", "linalg.hadamard",
     "linalg.scaling", "linalg.discriminant", "linalg.distances.safe_sqrt", "linalg.distances.safe_inverse_sqrt",
     "faces.separable", "faces.pixels", "subspace.grouping", "subspace.pca.principal_axes",
     "subspace.rca.in_unit", "subspace.rca.diagnosis", "subspace.held_out.group_error",
     "subspace.kernel_np_per.dual", "subspace.kernel_map.centred_map", "subspace.kernel_map.from_linear",
-    "subspace.kernel_map.status_of", "joint_bayes.stats.within_scatter", "joint_bayes.stats.by_person",
+    "subspace.kernel_map.status_of", "joint_bayes.stats.add_rows", "joint_bayes.stats.by_person",
     "joint_bayes.stats.rows_about", "joint_bayes.posterior", "joint_bayes.objectives.div",
     "joint_bayes.objectives.gaussian",
     "joint_bayes.objectives.eq", "joint_bayes.em.m_step", "joint_bayes.em.update", "joint_bayes.em.fit_grouped",

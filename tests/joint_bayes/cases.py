@@ -7,7 +7,8 @@ from jaxface.joint_bayes import em, model, objectives, posterior, scores, stats,
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.posterior import Moments
 from jaxface.joint_bayes.scores import ScoringBasis
-from jaxface.joint_bayes.stats import GroupedStats, Stats
+from jaxface.joint_bayes.stats import GroupedStats
+from jaxface.linalg.class_stats import Stats
 from tests.joint_bayes.draws import spd
 from tests.transformations import Case
 
@@ -81,11 +82,11 @@ CASES = [
         factor=10,
     ),
     Case(stats.collect, lambda r: (images(r), IDS), {"num_people": 5, "shift": np.ones(D, np.float32)}),
+    Case(stats.zero, lambda r: (r.normal(size=D),), {"num_people": 5}),
+    Case(stats.add, lambda r: (sums(r), images(r), IDS)),
+    Case(stats.add_rows, lambda r: (sums(r), images(r), IDS), {"block_size": 3}),
     Case(stats.merge, lambda r: (sums(r), sums(r))),
     Case(stats.pool, lambda r: (sums(r), sums(r))),
-    Case(stats.recenter, lambda r: (sums(r),), variant="mean"),
-    Case(stats.recenter, lambda r: (sums(r), r.normal(size=D)), grad=(1,)),
-    Case(stats.within_scatter, lambda r: (sums(r),)),
     Case(stats.by_person, lambda r: (sums(r),)),
     Case(stats.rows_about, lambda r: (rows(r), r.normal(size=D)), grad=(0, 1)),
     Case(posterior.full, lambda r: (a_model(r), rows(r)), factor=10),

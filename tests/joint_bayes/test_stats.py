@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from jaxface.core.blocks import padded_batches
 from jaxface.core.labels import dense
-from jaxface.joint_bayes import collect, group_by_count, log_likelihood, merge, pool, recenter
-from jaxface.joint_bayes.stats import by_person, grouped, rows_about, within_scatter
+from jaxface.joint_bayes import add, collect, group_by_count, log_likelihood, merge, pool, recenter, zero
+from jaxface.joint_bayes.stats import by_person, grouped, rows_about
+from jaxface.linalg.class_stats import within_scatter
 from tests.joint_bayes import draws
 from tests.tolerances import assert_close
 
@@ -54,6 +55,38 @@ def test_blocks_merged_are_the_whole(ids, cut, seed):
     assert_close(merged, whole, factor=0.01)
 
 
+def test_batches_added_are_the_whole(rng):
+    """Whatever the size of a batch, with rows to leave out, donated or not."""
+    x, ids, shift = rng.normal(size=(24, 3)), rng.integers(-1, 4, size=24).astype(np.int32), rng.normal(size=3)
+    fold = jax.jit(add, donate_argnums=0)
+    stats = zero(shift, num_people=4)
+    for start in range(0, 24, 8):
+        stats = fold(stats, x[start : start + 8], ids[start : start + 8])
+    assert_close(tuple(stats[:3]), definition(x, ids, 4, shift), factor=0.01)
+    np.testing.assert_array_equal(stats.shift, shift)
+    kept = zero(shift, num_people=4)
+    assert_close(add(add(kept, x[:8], ids[:8]), x[8:], ids[8:]), stats, factor=0.01)
+    assert float(kept.count.sum()) == 0  # pure
+    assert add(zero(shift.astype(np.float32), num_people=4), x, ids).sum.dtype == np.float64
+
+
+def test_errors_of_added_images(rng):
+    stats = zero(np.zeros(3), num_people=4)
+    for x, ids, message in (
+        (np.zeros((2, 2)), np.zeros(2, int), r"shift must have shape \[d\] with d = 2; got shape \(3,\)"),
+        (np.zeros((2, 3)), np.zeros(3, int), r"ids must have shape \[n\] with n = 2"),
+        (np.zeros((2, 3)), np.array([0, 4]), r"ids must be in \[0, 4\) or -1 for padding; got values from 0 to 4"),
+        (np.zeros((2, 3), np.float16), np.zeros(2, int), "x must be a floating point array of 32 or 64 bits"),
+        (np.full((2, 3), np.nan), np.zeros(2, int), "x must be finite; 6 of 6 values are NaN"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            add(stats, x, ids)
+    with pytest.raises(ValueError, match="num_people must be at least 1; got 0"):
+        zero(np.zeros(3), num_people=0)
+    with pytest.raises(ValueError, match="shift must be a floating point array; got dtype int64"):
+        zero(np.zeros(3, int), num_people=1)
+
+
 def test_pooled_sets_are_each_about_their_own_shift(rng):
     """Of different people and different means: the difference of the means is in no statistic."""
     x, ids = rng.normal(size=(12, 3)), np.arange(12, dtype=np.int32) // 3
@@ -78,7 +111,7 @@ def test_padded_blocks_of_a_stream(rng):
 @pytest.mark.parametrize("rows", [23, 24, 25, 3])  # the last block shares rows, is full, holds one row; one block
 def test_the_blocks_of_one_pass_do_not_show(rows, rng, monkeypatch):
     x, ids, shift = rng.normal(size=(rows, 3)), rng.integers(-1, 4, size=rows).astype(np.int32), rng.normal(size=3)
-    monkeypatch.setattr("jaxface.joint_bayes.stats._BLOCK_SIZE", 8)
+    monkeypatch.setattr("jaxface.joint_bayes.stats.BLOCK_SIZE", 8)
     found = collect(x, ids, num_people=4, shift=shift)
     assert_close(tuple(found[:3]), definition(x, ids, 4, shift), factor=0.01)
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxface.linalg import (
+    class_stats,
     discriminant,
     distances,
     gram,
@@ -57,6 +58,12 @@ def operators(a):
     return jax.tree_util.Partial(times, a), jax.tree_util.Partial(times, a.T)
 
 
+def sums(rng):
+    """Statistics of three classes, one of them empty."""
+    x, count = rows(rng), np.array([4.0, 0.0, 3.0])
+    return class_stats.Stats(count, np.stack([x[:4].sum(0), 0 * x[0], x[4:].sum(0)]), x.T @ x, np.zeros(4))
+
+
 SPREAD = jax.tree_util.Partial(spread)
 LABELS = np.array([0, 1, 1, 2, 0, 2, 2], np.int32)
 
@@ -90,6 +97,12 @@ CASES = [
     Case(scatter.between_factor, lambda r: (rows(r), LABELS), {"num_classes": 3}, grad=(0,)),
     Case(scatter.total_factor, lambda r: (rows(r),), grad=(0,)),
     Case(scatter.matrix, lambda r: (rows(r),), grad=(0,)),
+    Case(class_stats.total, lambda r: (sums(r),)),
+    Case(class_stats.recenter, lambda r: (sums(r),), variant="mean"),
+    Case(class_stats.recenter, lambda r: (sums(r), r.normal(size=4)), grad=(1,)),
+    Case(class_stats.change_basis, lambda r: (sums(r), r.normal(size=(4, 2)), r.normal(size=4)), grad=(1, 2)),
+    Case(class_stats.within_scatter, lambda r: (sums(r),)),
+    Case(class_stats.within_covariance, lambda r: (sums(r),)),
     Case(products.inner_products, lambda r: (rows(r),), grad=(0,)),
     Case(products.transposed_copy, lambda r: (rows(r),), grad=(0,)),
     Case(discriminant.whitening, lambda r: (rows(r), rows(r), np.float64(10), np.float64(0.1)), factor=100),
