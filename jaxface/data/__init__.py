@@ -6,12 +6,18 @@
     lfw         Labeled Faces in the Wild and its protocol                 load, view1, view2, unrestricted_rows
     matlab      `fea`/`gnd` faces and two-view files                       load, load_views
     mat5        numbers of a MATLAB file of version 5 to 7, within limits  variables, value
-    embeddings  features of other tools in `.npz`                          load, save
+    embeddings  vectors of other tools in the files they come in           load, save
+    face_bin    image pairs in a `.bin`: LFW, CFP, AgeDB of insightface    scan, image, unpack
     datasets    Listing, LabeledImages, and selecting from them           take, take_people, people_with
     groups      partial equivalence groups: rows known to show one person  random_groups, track_groups
     pairs       pairs for verification                                     all_pairs, limited, load, save
     trials      pairs and scores of any system, from text files            read, read_scores, with_scores
     delimited   text files of columns                                      table
+    vector_files    which reader takes a file of vectors                   read, sources
+    vector_tables   vectors in CSV, TSV or other text                      read
+    label_files     labels of vectors in a text file of their own          read, by_name
+    kaldi           vectors of Kaldi: archives and lists                   read, read_scp
+    unread_formats  formats that are not read, and how to convert them     refuse
     overlap     people on two sides of a test, refused                     refuse_shared_people, refuse_shared_rows
     splits      who trains, chooses settings and tests; random splits      Split, few_shot, identity_disjoint, k_shot
     synthetic   data with known truth                                      gaussian_identities, rendered_faces,
@@ -30,6 +36,7 @@ from collections.abc import Callable
 
 from jaxface.data import (
     embeddings,
+    face_bin,
     folders,
     groups,
     images,
@@ -56,6 +63,7 @@ __all__ = [
     "LabeledImages",
     "Listing",
     "embeddings",
+    "face_bin",
     "folders",
     "from_arrays",
     "groups",

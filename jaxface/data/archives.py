@@ -1,6 +1,8 @@
 """Arrays of `.npz` archives: read whole within a limit, or mapped into memory without reading the rest.
 
     read      some arrays of an archive, packed or not; their sizes are checked before anything is unpacked
+    headers   the shape and dtype of every array of an archive
+    read_npy  the array of a `.npy` file
     mapped    one array of an archive that `numpy.savez` wrote: it stores its members uncompressed, so each is a
               `.npy` file at some offset, which can be mapped into memory
     native    an array in the byte order of this machine
@@ -33,7 +35,7 @@ _ENCRYPTED = 1  # bit of the flags of a member
 _WRITE_IT = "Write it with numpy.savez or jaxface.data.embeddings.save."
 
 
-class _Header(NamedTuple):
+class Header(NamedTuple):
     """The `.npy` header of a member."""
 
     shape: tuple[int, ...]
@@ -58,11 +60,34 @@ def read(
     for name in names:
         _check_present(path, name, members)
     chosen = {name: members[name] for name in (*names, *optional) if name in members}
-    headers = {name: _packed_header(path, name, member) for name, member in chosen.items()}
-    needed = sum(max(header.num_bytes, math.prod(header.shape)) for header in headers.values())
+    found = {name: _packed_header(path, name, member) for name, member in chosen.items()}
+    for name, header in found.items():
+        _check_header(path, name, chosen[name].file_size, header)
+    needed = sum(max(header.num_bytes, math.prod(header.shape)) for header in found.values())
     otherwise = ", or save it with numpy.savez and read it in parts with jaxface.data.stream.from_npz"
     storage.check_unpacked(path, needed, tuple(chosen), max_bytes=max_bytes, otherwise=otherwise)
-    return {name: _unpacked(path, name, member, headers[name]) for name, member in chosen.items()}
+    return {name: _unpacked(path, name, member, found[name]) for name, member in chosen.items()}
+
+
+def headers(path: Path) -> dict[str, "Header | None"]:
+    """Shape and dtype of each array of an archive, None where they cannot be read; no values are unpacked."""
+
+    def header(name: str, member: zipfile.ZipInfo) -> Header | None:
+        try:
+            return _packed_header(path, name, member)
+        except ValueError:  # of a member that nobody may want
+            return None
+
+    return {name: header(name, member) for name, member in _members(path).items()}
+
+
+def read_npy(path: Path) -> np.ndarray:
+    """The array of a `.npy` file in native byte order."""
+    with storage.naming_damage(path), path.open("rb") as stream:
+        header = _header(stream.read(_LONGEST_HEADER))
+    _check_header(path, "its array", path.stat().st_size, header)
+    with storage.naming_damage(path):
+        return _shaped(np.fromfile(path, np.uint8, header.num_bytes, offset=header.length), header)
 
 
 def mapped(path: Path, name: str) -> np.ndarray:
@@ -81,7 +106,7 @@ def mapped(path: Path, name: str) -> np.ndarray:
     with storage.naming_damage(path, name), path.open("rb") as stream:
         start = _member_start(stream, member)
         header = _header(stream.read(_LONGEST_HEADER))
-    _check_header(path, name, member, header)
+    _check_header(path, name, member.file_size, header)
     if header.num_bytes == 0:
         raise ValueError(f"{name!r} of {path} must hold at least one value; got shape {header.shape}.")
     if start + header.length + header.num_bytes > path.stat().st_size:
@@ -124,14 +149,12 @@ def _check_present(path: Path, name: str, members: dict[str, zipfile.ZipInfo]) -
         raise ValueError(f"{name!r} of {path} is packed in a way that numpy does not write. {_WRITE_IT}")
 
 
-def _packed_header(path: Path, name: str, member: zipfile.ZipInfo) -> _Header:
+def _packed_header(path: Path, name: str, member: zipfile.ZipInfo) -> Header:
     with storage.naming_damage(path, name), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
-        header = _header(stream.read(_LONGEST_HEADER))
-    _check_header(path, name, member, header)
-    return header
+        return _header(stream.read(_LONGEST_HEADER))
 
 
-def _header(start: bytes) -> _Header:
+def _header(start: bytes) -> Header:
     """The header at the start of a `.npy` file."""
     stream = io.BytesIO(start)
     version = np.lib.format.read_magic(stream)
@@ -141,23 +164,23 @@ def _header(start: bytes) -> _Header:
     shape, fortran_order, dtype = read_header(stream)
     if min(shape, default=0) < 0:
         raise ValueError(f"its shape {shape} is negative")
-    return _Header(shape, "F" if fortran_order else "C", dtype, stream.tell())
+    return Header(shape, "F" if fortran_order else "C", dtype, stream.tell())
 
 
-def _check_header(path: Path, name: str, member: zipfile.ZipInfo, header: _Header) -> None:
+def _check_header(path: Path, name: str, size: int, header: Header) -> None:
     if header.dtype.hasobject:
         raise ValueError(
             f"{name!r} of {path} is an object array, which is a pickle and is not loaded. "
             "Save features as floats and labels as strings or integers."
         )
-    if header.length + header.num_bytes != member.file_size:
+    if header.length + header.num_bytes != size:
         raise ValueError(
             f"{path} is damaged: {name!r} of shape {header.shape} needs {header.num_bytes} bytes, not what it has. "
             f"{_WRITE_IT}"
         )
 
 
-def _unpacked(path: Path, name: str, member: zipfile.ZipInfo, header: _Header) -> np.ndarray:
+def _unpacked(path: Path, name: str, member: zipfile.ZipInfo, header: Header) -> np.ndarray:
     """The values of a member, read in steps and no further than its header says; its checksum is compared."""
     values = np.empty(header.num_bytes, np.uint8)
     with storage.naming_damage(path, name), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
@@ -169,9 +192,14 @@ def _unpacked(path: Path, name: str, member: zipfile.ZipInfo, header: _Header) -
                 raise ValueError("it ends too early")
             values[start : start + size] = np.frombuffer(part, np.uint8)
         stream.read(1)  # at the end the checksum is compared
-        if values.size == 0:
-            return native(np.zeros(header.shape, header.dtype))
-        return native(values.view(header.dtype).reshape(header.shape, order=header.order))
+        return _shaped(values, header)
+
+
+def _shaped(values: np.ndarray, header: Header) -> np.ndarray:
+    """Bytes as the array of a header."""
+    if values.size == 0:
+        return native(np.zeros(header.shape, header.dtype))
+    return native(values.view(header.dtype).reshape(header.shape, order=header.order))
 
 
 def _member_start(stream: BinaryIO, member: zipfile.ZipInfo) -> int:

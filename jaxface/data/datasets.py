@@ -7,7 +7,7 @@ A person is an id: `ids` are int32 and `names[ids[i]]` is who row i shows, also 
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -49,6 +49,15 @@ class LabeledImages:
     files: tuple[str, ...] = ()  # [n] relative to the data root, or empty
     ignored: tuple[str, ...] = ()
     credit: str = ""
+
+
+class RawVectors(NamedTuple):
+    """Vectors as a file holds them, before they are checked."""
+
+    features: np.ndarray  # [n, d]
+    labels: Any = None  # [n] of any kind, or None
+    files: tuple[str, ...] = ()  # [n], or empty
+    held: str = ""  # what the file holds, for a message
 
 
 Rows = TypeVar("Rows", bound=Any)  # Listing, LabeledImages, Embeddings: dataclasses with per-row fields

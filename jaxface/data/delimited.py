@@ -1,6 +1,7 @@
 """Text files of columns: cells between tabs, commas, semicolons or spaces, with a header or without.
 
-rows     the cells of each line
+rows     the cells of all lines
+cells    the cells of lines one after another
 table    the columns with their names
 place    a column by its name or its number
 truth    a column that says which pairs show one person
@@ -9,7 +10,7 @@ numbers  a column of scores
 
 import csv
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,9 @@ _SAME = frozenset({"1", "true", "yes", "same", "target", "genuine", "match", "ma
 _DIFFERENT = frozenset({"0", "-1", "false", "no", "different", "impostor", "imposter", "negative"}) | frozenset(
     prefix + word for prefix in ("non", "non-", "non_", "not-") for word in ("target", "match", "mated")
 )
+
+
+SEPARATORS = "\t;,"
 
 
 class Table(NamedTuple):
@@ -52,16 +56,21 @@ def rows(path: Path, delimiter: str | None) -> list[list[str]]:
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
         raise ValueError(f"{messages.printable(path)} holds no trials: it has no line that is not empty.")
-    separator = delimiter or next((mark for mark in "\t;," if mark in lines[0]), None)
-    return list(_cells(path, lines, separator))
+    return list(cells(path, lines, delimiter or separator(lines[0])))
 
 
-def _cells(path: Path, lines: list[str], separator: str | None) -> Iterator[list[str]]:
-    if separator is None:
+def separator(line: str) -> str | None:
+    """The tab, semicolon or comma of a line, in this order; None where white space separates its cells."""
+    return next((mark for mark in SEPARATORS if mark in line), None)
+
+
+def cells(path: Path, lines: Iterable[str], mark: str | None) -> Iterator[list[str]]:
+    """The cells of each line between `mark`, or between spaces; a cell in quotes may hold the mark."""
+    if mark is None:
         yield from (line.split() for line in lines)
         return
     try:
-        yield from ([cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator))
+        yield from ([cell.strip() for cell in row] for row in csv.reader(lines, delimiter=mark))
     except csv.Error as error:
         raise ValueError(f"{messages.printable(path)} cannot be read as lines of cells: {error}.") from error
 

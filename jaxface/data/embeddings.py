@@ -1,9 +1,10 @@
-"""Embeddings in `.npz` files: how features of another tool (a deep network, say) come in, and ours go out.
+"""Embeddings of any tool as one type, from the files in which they come; and ours as a file that others read.
 
     features  [n, d]  float16, float32 or float64, finite
-    labels    [n]     strings or integers: who each row shows
+    labels    [n]     strings or integers: who each row shows; absent where nobody needs to know
     files     [n]     strings, optional: where each row comes from
 
+`load` tells the format by the file: `.npz`, `.npy` with a text file of labels, CSV or TSV, Kaldi's `.ark` and `.scp`.
 Write one with `save`, or from anywhere with `numpy.savez(path, features=..., labels=...)`. Object arrays are
 refused: they are pickles, and loading a pickle runs the code in it. Archives that unpack to more than `max_bytes`
 (2 GiB) and four times their size are refused before they are unpacked.
@@ -16,9 +17,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jaxface.core import checks
+from jaxface.core import checks, messages
 from jaxface.core.labels import dense
-from jaxface.data import archives, storage
+from jaxface.data import archives, storage, vector_files
 from jaxface.data.datasets import Name, check_files
 
 __all__ = ["load", "save"]
@@ -31,7 +32,7 @@ class Embeddings:
     per_row: ClassVar[tuple[str, ...]] = ("features", "ids", "files")
 
     features: np.ndarray  # float32 or float64 [n, d]
-    ids: np.ndarray  # int32 [n], dense: names[ids[i]] is the person of features[i]
+    ids: np.ndarray  # int32 [n], dense: names[ids[i]] is the person of features[i]; all -1 without labels
     names: tuple[Name, ...]  # [c]
     files: tuple[str, ...] = ()  # [n], or empty
 
@@ -44,7 +45,10 @@ def from_arrays(
     min_people: int = 2,
     source: str = "these arrays",
 ) -> Embeddings:
-    """Checks features `[n, d]` and labels `[n]`; `source` is their name in error messages."""
+    """Checks features `[n, d]` and labels `[n]`; `source` is their name in error messages.
+
+    labels: None where nobody needs them, which `min_people=0` says: then all ids are -1.
+    """
     features = np.asarray(features)
     if features.dtype.kind != "f" or features.itemsize > 8 or features.ndim != 2 or 0 in features.shape:
         raise ValueError(
@@ -53,47 +57,66 @@ def from_arrays(
         )
     features = archives.native(features)
     checks.finite(**{f"features of {source}": features})
-    if np.ndim(labels) == 1 and len(labels) != len(features):
+    checks.at_least("min_people", min_people, 0)
+    ids, names = np.full(len(features), -1, np.int32), tuple[Name, ...]()
+    if labels is not None or min_people > 0:
+        ids, names = _people(labels, len(features), min_people=min_people, source=source)
+    check_files(files, len(features), source=source)
+    features = features.astype(np.float32) if features.dtype == np.float16 else features
+    return Embeddings(features=features, ids=ids, names=names, files=tuple(str(file) for file in files))
+
+
+def _people(labels: Any, num_rows: int, *, min_people: int, source: str) -> tuple[np.ndarray, tuple[Name, ...]]:
+    """Dense ids of the labels of all rows, and their names."""
+    if np.ndim(labels) == 1 and len(labels) != num_rows:
         raise ValueError(
-            f"labels of {source} must name the person of each of the {len(features)} rows; got {len(labels)} labels."
+            f"labels of {source} must name the person of each of the {num_rows} rows; got {len(labels)} labels."
         )
     try:
         rows, ids, names = dense(labels)
     except ValueError as error:
         raise ValueError(f"labels of {source}: {error}") from error
-    if len(rows) != len(features):
+    if len(rows) != num_rows:
         raise ValueError(
-            f"labels of {source} must name the person of each of the {len(features)} rows; got {len(labels)} labels, "
+            f"labels of {source} must name the person of each of the {num_rows} rows; got {len(labels)} labels, "
             f"{len(labels) - len(rows)} of them None or -1."
         )
-    checks.at_least("min_people", min_people, 1)
     if len(names) < min_people:
         raise ValueError(
             f"labels of {source} must name at least {min_people} people; all {len(ids)} rows show {names[0]!r}."
             if len(names) == 1
             else f"labels of {source} must name at least {min_people} people; got {len(names)}."
         )
-    check_files(files, len(features), source=source)
-    features = features.astype(np.float32) if features.dtype == np.float16 else features
-    return Embeddings(features=features, ids=ids, names=names, files=tuple(str(file) for file in files))
+    if "" in names:
+        raise ValueError(f"labels of {source}: {int((ids == names.index('')).sum())} rows have an empty label.")
+    return ids, names
 
 
-def load(path: str | Path, *, min_people: int = 2, max_bytes: int = storage.MAX_BYTES) -> Embeddings:
-    """Reads and checks an `.npz` file; every error names it.
+def load(
+    path: str | Path,
+    *,
+    features: str | None = None,
+    labels: str | None = None,
+    files: str | None = None,
+    min_people: int = 2,
+    max_bytes: int = storage.MAX_BYTES,
+) -> Embeddings:
+    """Reads and checks a file of vectors in any of the formats above; every error names the file.
 
-    max_bytes: a file that unpacks to more, and to more than four times its size, is refused before it is unpacked.
+    features: the array of an archive, or `FIRST:LAST`, the columns of a table, where the file does not tell.
+    labels: the array or column with labels, or a text file of them (`FILE`, or `FILE:COLUMN` of a table).
+    files: the array or column with the names of files.
+    min_people: with 0 the labels may be missing: then all ids are -1 and there are no names.
+    max_bytes: an archive that unpacks to more, and to more than four times its size, is refused before it is unpacked.
     """
     path = storage.existing_file(path, "Embeddings")
-    arrays = archives.read(path, ("features", "labels"), optional=("files",), max_bytes=max_bytes)
-    files = arrays.get("files", np.empty(0, str))
-    if files.dtype.kind != "U" or files.ndim != 1:
+    raw = vector_files.read(path, features=features, labels=labels, files=files, max_bytes=max_bytes)
+    if raw.labels is None and min_people > 0:
         raise ValueError(
-            f"files of {path} must be strings [n]; got dtype {files.dtype} and shape {files.shape}. "
-            "Save them with numpy.asarray(files, str), or leave them out."
+            f"{messages.printable(path)} has no labels{raw.held}. Say who each row shows with labels=NAME of an array "
+            "or column, or labels=FILE, a text file with one label a line."
         )
-    return from_arrays(
-        arrays["features"], arrays["labels"], files=files.tolist(), min_people=min_people, source=str(path)
-    )
+    return from_arrays(raw.features, raw.labels, files=raw.files, min_people=min_people, source=str(path))
 
 
 def save(path: str | Path, features: Any, labels: Any, *, files: Sequence[str] = ()) -> None:

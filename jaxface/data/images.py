@@ -1,6 +1,7 @@
 """Reading images safely: bounded before decoding, upright, float32 in [0, 1], no file left open.
 
 read_image   one file -> [h, w] or [h, w, 3]
+read_stream  the same of bytes at hand
 load_images  many files, on threads, into one array
 """
 
@@ -38,18 +39,31 @@ def read_image(
         centres lie in it (`faces.geometry.resize` counts parts of pixels too); where it grows, it is bilinear.
     max_pixels: larger images are refused before they are decoded.
     """
-    _check_options(size, crop, max_pixels)
     path = storage.existing_file(path, "An image")
     with path.open("rb") as stream:
-        image, white = _decoded(stream, path, color, size if crop is None else None, max_pixels)
+        return read_stream(stream, path, color=color, size=size, crop=crop, max_pixels=max_pixels)
+
+
+def read_stream(
+    stream: BinaryIO,
+    name: str | Path,
+    *,
+    color: bool = False,
+    size: tuple[int, int] | None = None,
+    crop: tuple[int, int, int, int] | None = None,
+    max_pixels: int = MAX_PIXELS,
+) -> np.ndarray:
+    """`read_image` of the bytes of a stream; `name` is what messages call it."""
+    _check_options(size, crop, max_pixels)
+    image, white = _decoded(stream, name, color, size if crop is None else None, max_pixels)
     if crop is not None:
-        image = image.crop(_pillow_box(crop, image, path))
+        image = image.crop(_pillow_box(crop, image, name))
     if size is not None and size != image.size[::-1]:
         image = image.resize(size[::-1], _filter(image.size, size))
     pixels = np.asarray(image, np.float32) / white
     if not (pixels.min() >= 0 and pixels.max() <= 1):  # nor NaN
         raise ValueError(
-            f"{messages.printable(path)} must hold values in [0, {white:g}]; got from {pixels.min() * white:g} to "
+            f"{messages.printable(name)} must hold values in [0, {white:g}]; got from {pixels.min() * white:g} to "
             f"{pixels.max() * white:g}. Save it with 8 or 16 bits a channel."
         )
     return np.repeat(pixels[..., None], 3, axis=2) if color and pixels.ndim == 2 else pixels
@@ -96,7 +110,7 @@ def load_images(
 
 
 def _decoded(
-    stream: BinaryIO, path: Path, color: bool, size: tuple[int, int] | None, max_pixels: int
+    stream: BinaryIO, name: str | Path, color: bool, size: tuple[int, int] | None, max_pixels: int
 ) -> tuple[Any, float]:
     """The upright image in Pillow's mode L, RGB or F, and the value of white; refuses before it decodes."""
     from PIL import Image, ImageOps
@@ -114,10 +128,10 @@ def _decoded(
     except Exception as error:  # a decoder of damaged bytes may raise anything
         why = messages.printable(f"{type(error).__name__}: {error}").rstrip(".")
         raise ValueError(
-            f"{messages.printable(path)} does not decode as an image: {why}. Replace it by a whole copy, or remove it."
+            f"{messages.printable(name)} does not decode as an image: {why}. Replace it by a whole copy, or remove it."
         ) from error
     raise ValueError(
-        f"{messages.printable(path)} is too large to decode: {too_large}; the limit is {max_pixels} pixels. "
+        f"{messages.printable(name)} is too large to decode: {too_large}; the limit is {max_pixels} pixels. "
         "Raise max_pixels if you trust the file."
     )
 
@@ -153,12 +167,12 @@ def _filter(old: tuple[int, int], new: tuple[int, int]) -> Any:
     return Resampling.BOX if new[1] <= old[0] and new[0] <= old[1] else Resampling.BILINEAR
 
 
-def _pillow_box(crop: tuple[int, int, int, int], image: Any, path: Path) -> tuple[int, int, int, int]:
+def _pillow_box(crop: tuple[int, int, int, int], image: Any, name: str | Path) -> tuple[int, int, int, int]:
     """Pillow's (left, upper, right, lower) of (top, left, height, width), which must lie inside the image."""
     top, left, height, width = crop
     if top + height > image.height or left + width > image.width:
         raise ValueError(
-            f"crop must lie inside {messages.printable(path)}, {image.height} x {image.width} pixels; "
+            f"crop must lie inside {messages.printable(name)}, {image.height} x {image.width} pixels; "
             f"got rows {top} to {top + height} and columns {left} to {left + width}. Reduce height or width."
         )
     return left, top, left + width, top + height

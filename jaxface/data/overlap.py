@@ -42,6 +42,8 @@ def refuse_shared_rows(known: Known, *, source: str) -> None:
     first_id: dict[bytes, int] = {}
     shared: dict[tuple[str, str], None] = {}
     for digest, person in zip(_digests(known.rows), known.ids, strict=True):
+        if person < 0:  # nobody knows whom the row shows
+            continue
         other = first_id.setdefault(digest, int(person))
         if other != person:
             shared[str(known.names[other]), str(known.names[int(person)])] = None

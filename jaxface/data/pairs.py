@@ -91,6 +91,7 @@ def _read(
     """Rows of both names `[p]`, and the last field of each line."""
     path = storage.existing_file(path, "A pairs file")
     row_of = {file: row for row, file in enumerate(files)}
+    twice = {file for row, file in enumerate(files) if row_of[file] != row} if len(row_of) < len(files) else set()
     seen: dict[tuple[int, int], int] = {}
     last: list[str] = []
     with path.open(newline="", encoding="utf-8-sig") as stream:
@@ -103,6 +104,8 @@ def _read(
             if len(fields) != len(header) or (len(header) == 3 and fields[2] not in ("0", "1")):
                 raise ValueError(f"{where}: expected {form}; got {','.join(fields)!r}.")
             a, b = (_row(name, row_of, where) for name in fields[:2])
+            if both := twice.intersection(fields[:2]):
+                raise ValueError(f"{where}: {min(both)!r} names several rows. Give each row a name of its own.")
             if a == b:
                 raise ValueError(f"{where}: {fields[0]!r} is paired with itself.")
             if (earlier := seen.setdefault((min(a, b), max(a, b)), reader.line_num)) != reader.line_num:

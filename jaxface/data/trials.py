@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxface.core import checks, messages
-from jaxface.data import delimited, storage
+from jaxface.data import delimited, face_bin, storage
 from jaxface.data.delimited import Table
 
 __all__ = ["Trials", "people", "read", "read_scores", "with_scores"]
@@ -52,13 +52,15 @@ def read(
     scores: Sequence[str] = (),
     delimiter: str | None = None,
 ) -> Trials:
-    """The trials of a text file.
+    """The trials of a text file, or of the pairs of images of a `.bin` (see `face_bin`).
 
     columns: role -> name or number of a column, where the usual names do not tell.
     scores: names or numbers of the columns with scores; by default every column of numbers that has no role.
     delimiter: what separates cells; by default the tab, comma or semicolon of the first line, else white space.
     """
     path = storage.existing_file(path, "A file of trials")
+    if path.suffix == ".bin":
+        return _of_bin(path)
     rows = delimited.rows(path, delimiter)
     if _is_lfw(rows):
         return _lfw(rows)
@@ -225,6 +227,12 @@ def _is_lfw(rows: list[list[str]]) -> bool:
         and all((len(row) == 3 and row[1].isdecimal() and row[2].isdecimal()) or len(row) == 4 for row in body)
         and all(row[1].isdecimal() and row[-1].isdecimal() for row in body)
     )
+
+
+def _of_bin(path: Path) -> Trials:
+    """The pairs of images of a `.bin`, whose people have no names."""
+    faces = face_bin.scan(path)
+    return Trials(*face_bin.trials(faces), faces.is_same, {}, (), ())
 
 
 def _lfw(rows: list[list[str]]) -> Trials:

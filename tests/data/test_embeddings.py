@@ -95,8 +95,10 @@ def test_pickles_are_refused(tmp_path, table):
 
 
 def test_a_missing_array_lists_what_exists(tmp_path, table):
-    path = write(tmp_path / "x.npz", features=table[0], names=np.array(table[1]))
-    with pytest.raises(ValueError, match=r"x\.npz must hold 'labels'; it holds features, names"):
+    path = write(tmp_path / "x.npz", features=table[0], other=np.zeros(3))
+    with pytest.raises(
+        ValueError, match=r"x\.npz has no labels: it holds features float32 \[5, 3\], other float64 \[3\]"
+    ):
         embeddings.load(path)
 
 
