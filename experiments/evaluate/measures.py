@@ -12,8 +12,9 @@ from jaxface import metrics
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.losses import calibration
 from jaxface.losses.calibration import Affine
-from jaxface.metrics import bootstrap, verification
+from jaxface.metrics import bootstrap, draws, verification
 from jaxface.metrics.bootstrap import SubjectDifferences, SubjectIntervals
+from jaxface.metrics.draws import Draws
 from jaxface.metrics.verification import Roc
 
 
@@ -24,8 +25,18 @@ class Measured(NamedTuple):
     llr: np.ndarray  # [p], calibrated on other people
     affine: Affine  # calibration on all trials: what to use from now on
     numbers: dict[str, float]
-    intervals: SubjectIntervals | None
-    cllr: SubjectIntervals | None  # of the calibrated ratios
+    draws: Draws | None  # over resamples of the people
+    draws_of_llr: Draws | None
+
+    @property
+    def intervals(self) -> SubjectIntervals | None:
+        """Intervals of what the scores decide by their order."""
+        return None if self.draws is None else bootstrap.subject_intervals(self.draws)
+
+    @property
+    def cllr(self) -> SubjectIntervals | None:
+        """Intervals of the calibrated ratios."""
+        return None if self.draws_of_llr is None else bootstrap.subject_intervals(self.draws_of_llr)
 
 
 def measure(config: ConfigDict, systems: Systems, name: str) -> Measured:
@@ -45,37 +56,23 @@ def measure(config: ConfigDict, systems: Systems, name: str) -> Measured:
         "threshold of the costs": _threshold(affine, verification.bayes_threshold(**costs)),
     }
     numbers |= {f"threshold at FAR {far:g}": metrics.threshold_at_far(curve, far) for far in config.far}
-    found = None if systems.people is None else _bootstrap(config, systems, scores)
-    of_ratios = None if systems.people is None else _bootstrap(config, systems, llr)
-    return Measured(curve, llr, affine, numbers, found, of_ratios)
+    return Measured(curve, llr, affine, numbers, *(_draws(config, systems, each) for each in (scores, llr)))
 
 
-def differences(
-    config: ConfigDict, systems: Systems, name: str, reference: str, llr: dict[str, np.ndarray]
-) -> tuple[SubjectDifferences, SubjectDifferences]:
+def differences(found: Measured, reference: Measured) -> tuple[SubjectDifferences, SubjectDifferences] | None:
     """A system less the reference on the same resamples of people: of the scores, and of their calibrated ratios."""
-    raw, ratios = (_differences(config, systems, each, name, reference) for each in (systems.scores, llr))
-    return raw, ratios
-
-
-def _differences(
-    config: ConfigDict, systems: Systems, scores: dict[str, np.ndarray], name: str, reference: str
-) -> SubjectDifferences:
-    assert systems.people is not None
-    return bootstrap.subject_differences(
-        scores[name],
-        scores[reference],
-        systems.is_same,
-        *systems.people,
-        rng=np.random.default_rng(config.seed),
-        num_resamples=config.num_resamples,
-        far=config.far,
+    if found.draws is None or reference.draws is None or found.draws_of_llr is None or reference.draws_of_llr is None:
+        return None
+    return (
+        bootstrap.subject_differences(found.draws, reference.draws),
+        bootstrap.subject_differences(found.draws_of_llr, reference.draws_of_llr),
     )
 
 
-def _bootstrap(config: ConfigDict, systems: Systems, scores: np.ndarray) -> SubjectIntervals:
-    assert systems.people is not None
-    return metrics.subject_bootstrap(
+def _draws(config: ConfigDict, systems: Systems, scores: np.ndarray) -> Draws | None:
+    if systems.people is None:
+        return None
+    return draws.resample_subjects(
         scores,
         systems.is_same,
         *systems.people,

@@ -29,10 +29,9 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     measured = {name: measures.measure(config, known, name) for name in known.scores}
     reference = config.reference or next(iter(measured))
     llr = {name: found.llr for name, found in measured.items()}
-    compared = {}
-    if known.people is not None:
-        others = [name for name in measured if name != reference]
-        compared = {name: measures.differences(config, known, name, reference, llr) for name in others}
+    others = {name: found for name, found in measured.items() if name != reference}
+    differences = {name: measures.differences(found, measured[reference]) for name, found in others.items()}
+    compared = {name: both for name, both in differences.items() if both is not None}
     _write(workdir, known, llr)
     for name, found in measured.items():
         notes = {"system": name, "use": "the calibrated ratio is slope * score + offset, in nats"}

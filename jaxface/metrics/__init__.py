@@ -11,7 +11,8 @@ functions of the `Roc`; numbers that depend on their values are functions of the
     retrieval        retrieval_at_k, mean_average_precision
     reconstruction   psnr, ssim, cosine_distance (the papers' NCD, a distance in [0, 2])
     lfw              lfw_accuracy: ten folds, mean +- standard error
-    bootstrap        intervals over people: subject_bootstrap, mean_interval
+    bootstrap        intervals over people: subject_bootstrap, subject_differences, mean_interval
+    draws            the statistics of every resample of the people
     intervals        intervals over splits, inside a range (RATE, POSITIVE, SIGNED or (low, high)): split_interval,
                      paired_interval; over trials: wilson
     streaming        a Roc from counts that add, with bounds on what the bins hide

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxface.metrics import bootstrap, calibration, resampling, verification
-from tests.metrics.draws import people_pairs, tied_people
+from jaxface.metrics import bootstrap, calibration, draws, resampling, verification
+from tests.metrics.people import people_pairs, tied_people
 from tests.reference import metrics_reference as ref
 from tests.tolerances import assert_close
 
@@ -196,14 +196,20 @@ def test_scores_of_infinity_leave_an_interval_without_an_upper_end(rng):
     assert cllr.high == cllr.estimate == np.inf
 
 
+def drawn_alike(systems, same, a, b, *, num_resamples):
+    """The draws of each system, with the same resamples of people."""
+    rngs = (np.random.default_rng(5) for _ in systems)
+    return [
+        draws.resample_subjects(scores, same, a, b, rng=rng, num_resamples=num_resamples, far=FAR)
+        for scores, rng in zip(systems, rngs, strict=True)
+    ]
+
+
 def test_differences_equal_those_of_resamples_written_out(rng):
     scores, same, a, b = tied_people(rng, num_people=6, images=3, decimals=1)
     other = np.round(scores + rng.normal(size=len(scores)), 1)
-    found = bootstrap.subject_differences(
-        scores, other, same, a, b, rng=np.random.default_rng(5), num_resamples=60, level=0.9, far=FAR
-    )
-    seed = int(np.random.default_rng(5).integers(2**63))
-    drawn = np.concatenate(list(resampling.multiplicities(6, 60, np.random.default_rng(seed))))
+    found = bootstrap.subject_differences(*drawn_alike((scores, other), same, a, b, num_resamples=60), level=0.9)
+    drawn = np.concatenate(list(resampling.multiplicities(6, 60, np.random.default_rng(5))))
     drawn = drawn[(drawn > 0).sum(axis=1) > 1]
 
     def statistics(values, counts):
@@ -223,7 +229,7 @@ def test_differences_equal_those_of_resamples_written_out(rng):
 def test_a_system_differs_from_itself_by_nothing(rng):
     scores, same, a, b = people_pairs(rng, num_people=8, images=3)
     scores = np.where(same & (a == 0), -np.inf, scores)
-    found = bootstrap.subject_differences(scores, scores, same, a, b, rng=rng, num_resamples=40)
+    found = bootstrap.subject_differences(*drawn_alike((scores, scores), same, a, b, num_resamples=40))
     assert (found.eer.estimate, found.auc.estimate, found.cllr.estimate) == (0.0, 0.0, 0.0)
     assert np.isnan([found.eer.low, found.cllr.high]).all()  # no width, so no interval
 
@@ -232,11 +238,17 @@ def test_a_small_difference_on_the_same_pairs_is_seen(rng):
     scores, same, a, b = people_pairs(rng, num_people=40, images=4)
     better = scores + 0.2 * same
     alone = bootstrap.subject_bootstrap(scores, same, a, b, rng=rng, num_resamples=200).auc
-    together = bootstrap.subject_differences(better, scores, same, a, b, rng=rng, num_resamples=200).auc
+    together = bootstrap.subject_differences(*drawn_alike((better, scores), same, a, b, num_resamples=200)).auc
     assert together.low > 0
     assert together.high - together.low < 0.5 * (alone.high - alone.low)
 
 
-def test_differences_need_the_same_pairs(rng):
-    with pytest.raises(ValueError, match="reference must have shape"):
-        bootstrap.subject_differences([1.0, 0.0], [1.0], [True, False], [0, 0], [0, 1], rng=rng)
+def test_differences_need_the_same_pairs_resamples_and_rates(rng):
+    scores, same, a, b = people_pairs(rng, num_people=8, images=3)
+    draw = functools.partial(draws.resample_subjects, num_resamples=10)
+    one, other = (draw(scores, same, a, b, rng=np.random.default_rng(seed)) for seed in (1, 2))
+    for different in (other, draw(scores[1:], same[1:], a[1:], b[1:], rng=np.random.default_rng(1))):
+        with pytest.raises(ValueError, match="same pairs and resamples"):
+            bootstrap.subject_differences(one, different)
+    with pytest.raises(ValueError, match="same FARs"):
+        bootstrap.subject_differences(one, draw(scores, same, a, b, rng=np.random.default_rng(1), far=(0.5,)))

@@ -7,7 +7,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from jaxface.metrics import calibration as c
 from jaxface.metrics import verification as v
-from tests.metrics.draws import finite_levels, labeled_scores, normal_scores
+from tests.metrics.people import finite_levels, labeled_scores, normal_scores
 from tests.reference import metrics_reference as ref
 from tests.tolerances import assert_close
 

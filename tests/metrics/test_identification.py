@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from jaxface.metrics import identification as ident
-from tests.metrics.draws import levels
+from tests.metrics.people import levels
 from tests.reference import metrics_reference as ref
 from tests.tolerances import assert_close
 

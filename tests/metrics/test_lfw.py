@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from jaxface.metrics import lfw
-from tests.metrics.draws import levels, normal_scores
+from tests.metrics.people import levels, normal_scores
 from tests.reference import metrics_reference as ref
 from tests.tolerances import assert_close
 

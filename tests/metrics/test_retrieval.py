@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from sklearn.metrics import average_precision_score
 
 from jaxface.metrics import retrieval as r
-from tests.metrics.draws import levels
+from tests.metrics.people import levels
 from tests.reference import metrics_reference as ref
 from tests.tolerances import assert_close
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 
 from jaxface.metrics import calibration, streaming, verification
-from tests.metrics.draws import labeled_scores, normal_scores
+from tests.metrics.people import labeled_scores, normal_scores
 from tests.tolerances import assert_close
 
 EDGES = np.array([-1.0, 0.0, 0.5, 2.0])
