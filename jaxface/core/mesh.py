@@ -4,6 +4,7 @@ Members of an ensemble shard over `member`, samples and gallery rows over `data`
 one device or many. The axes are `AxisType.Auto`: XLA inserts the sums, while explicit axes would refuse `x.T @ x`.
 """
 
+from functools import partial
 from typing import TypeVar
 
 import jax
@@ -12,7 +13,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from jaxface.core import checks
 
-__all__ = ["create", "from_local_rows", "replicate", "shard"]
+__all__ = ["create", "from_local_rows", "replicate", "shard", "sum_over_processes"]
 
 T = TypeVar("T")
 
@@ -47,3 +48,28 @@ def from_local_rows(rows: np.ndarray, mesh: Mesh) -> jax.Array:
     """One global array whose leading axis is cut over the mesh, from the rows that this process holds."""
     (axis,) = mesh.axis_names
     return jax.make_array_from_process_local_data(NamedSharding(mesh, PartitionSpec(axis)), rows)
+
+
+def sum_over_processes(tree: T) -> T:
+    """The sum of every array over all processes, the same in each of them; with one process, the tree itself.
+
+    Every process must call this, with arrays of the same shapes. One leaf after the other, so that a process holds two
+    copies of one leaf and not of all.
+    """
+    if jax.process_count() == 1:
+        return tree
+    first = {device.process_index: device for device in reversed(jax.devices())}
+    devices = np.asarray([first[process] for process in sorted(first)])
+    mesh = Mesh(devices, ("process",), axis_types=(AxisType.Auto,))
+    everywhere = NamedSharding(mesh, PartitionSpec())
+
+    def summed(leaf: jax.Array) -> jax.Array:
+        total = _sum_of_rows(from_local_rows(np.asarray(leaf)[None], mesh), everywhere)
+        return total.addressable_data(0)
+
+    return jax.tree.map(summed, tree)
+
+
+@partial(jax.jit, static_argnames="sharding")
+def _sum_of_rows(x: jax.Array, sharding: NamedSharding) -> jax.Array:
+    return jax.lax.with_sharding_constraint(x.sum(axis=0), sharding)

@@ -1,6 +1,6 @@
 """Data larger than memory: batches of one size, each read when it is needed.
 
-    from_array, from_npz  -> Source   rows that can be read in any order
+    from_array, from_npy, from_npz  -> Source   rows that can be read in any order
     num_batches           how many batches a pass has; the same for every process
     batches               a pass as a plain iterator
     grain_batches         the same pass as a grain dataset, read ahead by threads; its iterator has get_state, set_state
@@ -10,6 +10,8 @@ fold is `rows=<its rows>`, another epoch is another call. Process p of P reads t
 the rows; all processes have the same number of batches, the last ones padded.
 """
 
+import math
+import mmap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +23,7 @@ from jaxface.core.labels import dense
 from jaxface.data import archives, storage
 from jaxface.data.datasets import Name
 
-__all__ = ["Source", "batches", "from_array", "from_npz", "grain_batches"]
+__all__ = ["Source", "batches", "from_array", "from_npy", "from_npz", "grain_batches"]
 
 
 class Source(NamedTuple):
@@ -33,6 +35,8 @@ class Source(NamedTuple):
     dtype: np.dtype
     ids: np.ndarray  # int32 [n]; -1 for a row without a label
     names: tuple[Name, ...]  # [c]
+    read_range: Callable[[int, int], np.ndarray]  # start, stop -> the rows between as stored, float16 among them
+    name: str = "the source"  # for messages
 
 
 class Batch(NamedTuple):
@@ -46,7 +50,8 @@ class Batch(NamedTuple):
 def from_array(features: Any, labels: Any = None) -> Source:
     """Rows of an array (or memory map) `[n, ...]`; labels `[n]` of any kind, -1 or None where unknown.
 
-    Batches have native byte order, and float32 where the array is float16.
+    Batches have native byte order, and float32 where the array is float16. Ranges of a memory map of a whole file are
+    read from the file: pages that are mapped count as memory of the process, and those of the cache do not.
     """
     features = features if isinstance(features, np.ndarray) else np.asarray(features)
     if features.ndim < 2 or len(features) == 0:
@@ -62,7 +67,21 @@ def from_array(features: Any, labels: Any = None) -> Source:
     def read(index: np.ndarray) -> np.ndarray:
         return features[index].astype(dtype, copy=False)
 
-    return Source(len(features), read, features.shape[1:], dtype, ids, names)
+    return Source(len(features), read, features.shape[1:], dtype, ids, names, _range_reader(features))
+
+
+def from_npy(path: str | Path, labels: Any = None) -> Source:
+    """Rows of a `.npy` file `[n, ...]`, read as they are needed, with labels `[n]` of any kind or none.
+
+    NaN among the features is not looked for: that would take reading all of them.
+    """
+    path = storage.existing_file(path, "Embeddings")
+    with storage.naming_damage(path):
+        rows = np.lib.format.open_memmap(path, mode="r")
+    try:
+        return from_array(rows, labels)._replace(name=str(path))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def from_npz(path: str | Path, *, features: str = "features", labels: str | None = "labels") -> Source:
@@ -89,7 +108,7 @@ def from_npz(path: str | Path, *, features: str = "features", labels: str | None
         checks.finite(**{f"{features} of {path}, in rows {index.min()} to {index.max()},": values})
         return np.asarray(values)
 
-    return source._replace(read=read)
+    return source._replace(read=read, name=str(path))
 
 
 def num_batches(num_rows: int, *, batch_size: int, process_count: int = 1) -> int:
@@ -139,6 +158,30 @@ def grain_batches(
     batch_at, count = _pass(source, batch_size, rows, process_index, process_count)
     dataset = grain.MapDataset.range(count).map(batch_at)
     return dataset.to_iter_dataset(grain.ReadOptions(num_threads=num_threads, prefetch_buffer_size=read_ahead))
+
+
+def _range_reader(features: np.ndarray) -> Callable[[int, int], np.ndarray]:
+    """Contiguous rows of an array, or of the file behind a memory map of all of it."""
+    is_file = isinstance(features, np.memmap) and isinstance(features.base, mmap.mmap) and features.flags.c_contiguous
+    path, offset = getattr(features, "filename", None), getattr(features, "offset", 0)
+    if not is_file or path is None:
+        return lambda start, stop: np.ascontiguousarray(archives.native(features[start:stop]))
+    dtype, row_shape = features.dtype, features.shape[1:]
+    row_bytes = dtype.itemsize * math.prod(row_shape)
+
+    def read_range(start: int, stop: int) -> np.ndarray:
+        rows = np.empty((stop - start, *row_shape), dtype)
+        left = memoryview(rows.reshape(-1).view(np.uint8).data)
+        with open(path, "rb", buffering=0) as stream:
+            stream.seek(offset + start * row_bytes)
+            while left:  # one call may give fewer bytes than asked for
+                size = stream.readinto(left)
+                if not size:
+                    raise ValueError(f"{path} ends before row {stop}: it has become shorter since it was opened.")
+                left = left[size:]
+        return archives.native(rows)
+
+    return read_range
 
 
 def _ids(labels: Any, num_rows: int) -> tuple[np.ndarray, tuple[Name, ...]]:

@@ -7,6 +7,7 @@ a pair is the log-likelihood ratio of "one mu" against "two mus". A source model
     model       JointBayes(mean, identity_cov, noise_cov); sample; free parameters for gradient descent
     stats       one pass over the images: collect, or zero and add; then sums only: merge, pool, recenter,
                 change_basis, group_by_count
+    stream      the same pass over images that do not fit into memory: collect_stream
     posterior   the E-step (3), (18): full, or the paper's approximate one with means only
     em          the M-step (5), init from moments, fit
     transfer    fit_path over the prior weight w = lambda / (1 + lambda), choose_weight, leave_one_out (one person)
@@ -38,6 +39,7 @@ from jaxface.joint_bayes.scores import (
     truncation_bounds,
 )
 from jaxface.joint_bayes.stats import add, collect, group_by_count, merge, pool, zero
+from jaxface.joint_bayes.stream import collect_stream
 from jaxface.joint_bayes.transfer import choose_weight, fit_path, leave_one_out
 from jaxface.linalg.class_stats import Stats, change_basis, recenter
 
@@ -53,6 +55,7 @@ __all__ = [
     "choose_rank",
     "choose_weight",
     "collect",
+    "collect_stream",
     "constrained",
     "diagonalize",
     "fit",

@@ -59,3 +59,9 @@ def test_errors():
         mesh.create("data", num_devices=999)
     with pytest.raises(ValueError, match=r"leading axis that divides by the 1 devices of 'data'; got shape \(\)"):
         mesh.shard(jnp.asarray(1.0), mesh.create("data", num_devices=1))
+
+
+def test_one_process_is_its_own_sum():
+    """Two processes: `tests/joint_bayes/test_distributed.py`."""
+    tree = {"x": jnp.arange(3.0)}
+    assert mesh.sum_over_processes(tree) is tree

@@ -1,4 +1,7 @@
 import json
+import os
+import pathlib
+import re
 import tracemalloc
 
 import jax.numpy as jnp
@@ -229,3 +232,75 @@ def test_labels_are_read_with_their_checksum(tmp_path, rng):
     np.savez(tmp_path / "x.npz", features=rng.normal(size=(3, 2)), labels=np.array("ann"))
     with pytest.raises(ValueError, match=r"x\.npz: labels must name the person of each of the 3 rows; got 1 labels"):
         stream.from_npz(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("dtype", ["<f2", ">f4", "<f8"])
+@pytest.mark.parametrize("form", ["npy", "npz", "columns", "memory", "slice"])
+def test_ranges_are_the_rows_as_stored(tmp_path, rng, dtype, form):
+    """Whole files are read, not mapped; a slice of a map, columns or an array in memory give the same."""
+    x = rng.normal(size=(9, 2, 3)).astype(dtype)
+    if form == "npz":
+        np.savez(tmp_path / "x.npz", labels=np.arange(9), features=x)
+        source = stream.from_npz(tmp_path / "x.npz")
+    elif form == "memory":
+        source = stream.from_array(x)
+    elif form == "slice":
+        np.save(tmp_path / "x.npy", np.concatenate([x[:1], x]))
+        source = stream.from_array(np.load(tmp_path / "x.npy", mmap_mode="r")[1:])
+    else:
+        np.save(tmp_path / "x.npy", np.asfortranarray(x) if form == "columns" else x)
+        source = stream.from_npy(tmp_path / "x.npy", np.arange(9))
+        assert source.name == str(tmp_path / "x.npy")
+        assert source.names == tuple(range(9))
+    for start, stop in ((0, 9), (2, 5), (8, 9), (3, 3)):
+        rows = source.read_range(start, stop)
+        assert rows.dtype.isnative
+        assert rows.dtype.itemsize == x.dtype.itemsize
+        np.testing.assert_array_equal(rows, x[start:stop])
+
+
+def test_ranges_of_a_file_are_not_mapped(tmp_path):
+    """What is mapped stays in the memory of the process for as long as the map is open."""
+    np.save(tmp_path / "x.npy", np.ones((50_000, 50)))  # 20 MB
+
+    def resident():
+        """Of the maps of the file, in kB."""
+        parts = pathlib.Path("/proc/self/smaps").read_text().split("x.npy\n")[1:]
+        return sum(int(re.search(r"Rss: +(\d+) kB", part)[1]) for part in parts)
+
+    source = stream.from_npy(tmp_path / "x.npy")
+    if not os.path.exists("/proc/self/smaps"):
+        pytest.skip("no list of what is mapped")
+    total = sum(source.read_range(start, start + 500).sum() for start in range(0, 50_000, 500))
+    assert total == 2_500_000
+    assert resident() < 1000
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert mapped.sum() == total
+    assert resident() > 10_000
+
+
+def test_errors_of_npy_files(tmp_path):
+    path = tmp_path / "x.npy"
+    with pytest.raises(FileNotFoundError, match="Embeddings must be a file"):
+        stream.from_npy(path)
+    np.save(path, np.ones((4, 3)))
+    with pytest.raises(ValueError, match=r"x\.npy: labels must name the person of each of the 4 rows; got 2"):
+        stream.from_npy(path, [1, 2])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-8])
+    with pytest.raises(ValueError, match=r"x\.npy is damaged"):
+        stream.from_npy(path)
+    path.write_bytes(b"not an array")
+    with pytest.raises(ValueError, match=r"x\.npy is damaged"):
+        stream.from_npy(path)
+    np.save(path, np.zeros((0, 3)))
+    with pytest.raises(ValueError, match=r"x\.npy"):
+        stream.from_npy(path)
+    np.save(path, np.array([None, 1]))
+    with pytest.raises(ValueError, match=r"x\.npy is damaged: Array can't be memory-mapped"):
+        stream.from_npy(path)
+    np.save(path, np.ones(4))
+    with pytest.raises(
+        ValueError, match=r"x\.npy: features must have shape \[n, \.\.\.\] with n > 0; got shape \(4,\)"
+    ):
+        stream.from_npy(path)
