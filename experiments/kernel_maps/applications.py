@@ -37,7 +37,7 @@ def identification(config: ConfigDict, found: Arrays) -> Section:
         (
             NAMES.get(name, name), size, percent(found, found[f"error/{name}"][:, k]),
             _percent_less(found, found[f"error/{name}"][:, k], found[own]),
-            f"{100 * found[f'agreement/{name}'][:, k].mean():.1f}",
+            Estimate(100 * float(found[f"agreement/{name}"][:, k].mean())),
         )
         for name, own in (*((kind, ridge.GAUSSIAN) for kind in MAPS), (ridge.SINE_MAP, ridge.SINE))
         for k, size in enumerate(sizes)
@@ -75,7 +75,7 @@ def learned(config: ConfigDict, found: Arrays) -> Section:
                     for who in ("seen", "others")
                     for what in ("drawn", "learned")
                 ),
-                f"{worth:.0f}",
+                Estimate(worth, digits=0),
             )
         )
     steps = np.arange(1, config.learning.num_iters + 1)

@@ -8,9 +8,9 @@ from experiments.kernel_maps import inverse
 from jaxface.features import MAPS
 from jaxface.metrics import intervals
 from jaxface.metrics.intervals import Interval
-from jaxface.reports import figures
+from jaxface.reports import figures, sheets
 from jaxface.reports.figures import Curve
-from jaxface.reports.html import Picture
+from jaxface.reports.html import Picture, Sheet
 
 Arrays = Mapping[str, np.ndarray]
 NAMES = {"kitchen_sinks": "kitchen sinks", "orthogonal": "orthogonal", "fastfood": "Fastfood", "sorf": "SORF"}
@@ -61,18 +61,19 @@ def of_round_trips(found: Arrays, expansion: int) -> Picture:
     return Picture(f"inverse_{expansion}.svg", figures.to_svg(figure), "Median; bands hold 80 % of the images.")
 
 
-def there_and_back(found: Arrays) -> Picture:
+def there_and_back(found: Arrays) -> Sheet:
     """One face by every method at some ratios, beside itself."""
     ratios = found["shown ratios"]
     places = [int(np.flatnonzero(found["ratios"] == ratio)[0]) for ratio in ratios]
     rows = [np.concatenate([found["faces"][:1], found[f"back/{name}"][places]]) for name in inverse.METHODS]
-    sheet = figures.image_grid(
+    return sheets.sheet(
+        "inverse_faces.png",
         np.clip(np.stack(rows), 0, 1),
         row_labels=tuple(inverse.METHODS),
         column_labels=("the image", *(f"{ratio:g}" for ratio in ratios)),
         title="One face there and back, for some |x| / sigma",
+        caption="Pixels beyond black and white are clipped.",
     )
-    return Picture("inverse_faces.png", figures.to_png(sheet), "Pixels beyond black and white are clipped.")
 
 
 def reach(found: Arrays, name: str, expansion: int) -> str:

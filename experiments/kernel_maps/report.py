@@ -15,7 +15,7 @@ from jaxface.metrics.intervals import Interval
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Block, Picture, Section
-from jaxface.reports.tables import Cell, Table, with_interval
+from jaxface.reports.tables import Cell, Estimate, Table, with_interval
 
 
 def headline(config: ConfigDict, found: Mapping[str, Arrays]) -> Table:
@@ -98,8 +98,8 @@ def _estimates(config: ConfigDict, found: Arrays) -> Section:
         (
             f"Gaussian kernel at the median distance, mean value {float(found['mean kernel']):.2f}. The error is the "
             f"root mean square over all pairs of {config.estimates.num_images} different images; bands and intervals "
-            f"are 95 % of the mean over {config.estimates.num_draws} draws. The dotted grey line is what independent "
-            "frequencies must give, (1 - k^2) / sqrt(2 f) for each pair.",
+            f"are 95 % of the mean over {config.estimates.num_draws} draws. In theory, independent "
+            "frequencies give (1 - k^2) / sqrt(2 f) for each pair.",
             pictures.of_maps(found, prefix="", title="The images", name="maps.svg"),
             pictures.of_maps(
                 found,
@@ -143,10 +143,10 @@ def _cost(config: ConfigDict, found: Arrays) -> Section:
     rows: list[tuple[Cell, ...]] = [
         (
             int(d), int(config.cost.expansion * d),
-            *(f"{1000 * np.median(found[f'{name}/{work}'][k]):.2f}" for work in cost.WORK
+            *(Estimate(1000 * float(np.median(found[f"{name}/{work}"][k])), digits=2) for work in cost.WORK
               for name in (cost.DENSE, "fastfood")),
             with_interval(Interval(*np.quantile(ratio[k], (0.5, 0.25, 0.75)))),
-            f"{found[f'bytes/{cost.DENSE}'][k] / found['bytes/fastfood'][k]:.0f}",
+            Estimate(float(found[f"bytes/{cost.DENSE}"][k] / found["bytes/fastfood"][k]), digits=0),
         )
         for ratio in (cost.ratios(found, "fastfood", "projection"),)
         for k, d in enumerate(dims)
@@ -189,8 +189,8 @@ def _inverse(config: ConfigDict, found: Arrays) -> Section:
     )  # fmt: skip
     rows: list[tuple[Cell, ...]] = [
         (
-            f"{ratio:g}", f"{100 * folded[k]:.2f}",
-            *(f"{np.median(found[f'{what}/{name}/{expansion}'][k]):.1e}" for name in inverse.METHODS
+            float(ratio), Estimate(100 * float(folded[k]), digits=2),
+            *(_two_digits(np.median(found[f"{what}/{name}/{expansion}"][k])) for name in inverse.METHODS
               for what in ("error", "residual")),
         )
         for k, ratio in enumerate(ratios)
@@ -212,11 +212,15 @@ def _inverse(config: ConfigDict, found: Arrays) -> Section:
     return Section("The way back to the image", blocks)
 
 
+def _two_digits(value: float) -> float:
+    return float(f"{value:.1e}")
+
+
 def _ratio(found: Arrays, key: str, k: int) -> Cell:
     """Mean square error beside that of kitchen sinks on the same points, a geometric mean over draws."""
     prefix = "small " if key.startswith("small ") else ""
     if key == f"{prefix}kitchen_sinks":
-        return "1"
+        return Estimate(1.0, digits=2)
     logs = [2 * np.log(found[name][:, k]) for name in (key, f"{prefix}kitchen_sinks")]
     log_ratio = intervals.paired_interval(*logs, test_to_train=0.0, within=intervals.SIGNED)
     return with_interval(Interval(*np.exp(np.array(log_ratio))))

@@ -1,18 +1,25 @@
 """The page and the CSV of a scoring run."""
 
+import math
 from typing import Any
 
 import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common.publish import publish
-from jaxface.reports import figures
+from jaxface.reports import sheets
 from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Cell, Table, csv_text
+from jaxface.reports.tables import Cell, Estimate, Table, csv_text, percent
 from jaxface.runtime import params_io
 from jaxface.runtime.workdir import Workdir
 
 _NUM_SHOWN = 6
+_RATES = (
+    "EER",
+    "accuracy at the threshold",
+    "identification rate of these",
+    "largest share of a person in the same pairs",
+)
 
 
 def write_csv(workdir: Workdir, header: tuple[str, ...], rows: Any, *, name: str = "scores.csv") -> None:
@@ -36,22 +43,33 @@ def surest(
         shown = {"surest": order}
     else:
         shown = {"surest right": order[is_right[order]], "surest wrong": order[~is_right[order]]}
-    pictures = []
+    pictures: list[Picture] = []
     for title, chosen in ((title, pairs[:_NUM_SHOWN]) for title, pairs in shown.items()):
         if len(chosen):
-            sheet = images[np.stack([first[chosen], second[chosen]])]
-            labels = [f"{scores[k]:+.1f}" for k in chosen]
-            grid = figures.image_grid(sheet, column_labels=labels, title=f"The {title} decisions, by ratio in nats")
-            name = f"{title.replace(' ', '_')}.png"
-            pictures.append(Picture(name, figures.to_png(grid), "Each column is a pair."))
+            pictures.append(
+                sheets.sheet(
+                    f"{title.replace(' ', '_')}.png",
+                    images[np.stack([first[chosen], second[chosen]])],
+                    column_labels=[f"{scores[k]:+.1f}" for k in chosen],
+                    title=f"The {title} decisions, by ratio in nats",
+                    caption="Each column is a pair.",
+                )
+            )
     return pictures
+
+
+def _in_words(name: str, value: float | None) -> tuple[str, Cell]:
+    """A number with its name; rates in per cent."""
+    if name in _RATES:
+        return f"{name}, %", percent(math.nan if value is None else value, digits=2)
+    return name, Estimate(math.nan) if value is None else value
 
 
 def page(
     config: ConfigDict, workdir: Workdir, title: str, results: dict[str, Any], blocks: list[Any], credit: str
 ) -> None:
     """The numbers, and how to read a ratio."""
-    rows: list[tuple[Cell, ...]] = [(name, "–" if value is None else value) for name, value in results.items()]
+    rows: list[tuple[Cell, ...]] = [_in_words(name, value) for name, value in results.items()]
     what = "one person" if config.task == "verify" else "somebody enrolled"
     prose = (
         f"A ratio (in nats) above the threshold means that, at a prior of {config.prior:g} for {what}, this answer "

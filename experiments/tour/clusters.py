@@ -14,9 +14,9 @@ from jaxface.core import prng
 from jaxface.core.blocks import each_row
 from jaxface.data import LabeledImages
 from jaxface.metrics import clustering
-from jaxface.reports import figures
-from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Cell, Table, percent
+from jaxface.reports import sheets
+from jaxface.reports.html import Section
+from jaxface.reports.tables import Cell, Table, percent, percent_spread
 from jaxface.subspace import pca, transform
 
 _STARTS = {"k-means++": kmeans.init_plus_plus, "random": kmeans.init_random}
@@ -46,11 +46,18 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
         purity = np.array([clustering.purity(faces.ids, restart) for restart in labels])
         accuracy = np.array([clustering.cluster_accuracy(faces.ids, restart) for restart in labels])
         best = int(np.argmin(inertia))
-        spread = [f"{100 * v.mean():.1f} ± {100 * v.std(ddof=1):.1f}" for v in (purity, accuracy)]
-        rows.append((name, *spread, percent(purity[best]), percent(accuracy[best]), float(inertia[best])))
+        rows.append(
+            (
+                name,
+                percent_spread(purity),
+                percent_spread(accuracy),
+                percent(purity[best]),
+                percent(accuracy[best]),
+                float(inertia[best]),
+            )
+        )
         purity_of_best[name] = float(purity[best])
     best_labels = arrays["labels k-means++"][int(np.argmin(arrays["inertia k-means++"]))]
-    sheet = figures.image_grid(_members(best_labels, faces), title="Four clusters", cell=0.8)
     section = Section(
         "Faces without names",
         (
@@ -58,12 +65,23 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
             "share of images that belong to the largest person of their cluster, accuracy the share that lies in the "
             "largest cluster of their person. All restarts run in one vmapped call.",
             Table(
-                ("start", "purity %, mean ± SD", "accuracy %, mean ± SD", "best: purity %", "accuracy %", "inertia"),
+                (
+                    "start",
+                    "purity %",
+                    "accuracy %",
+                    "best: purity %",
+                    "best: accuracy %",
+                    "inertia",
+                ),
                 rows,
-                "Restarts of k-means; the best is the one of least inertia, which needs no names",
+                "Mean ± standard deviation over restarts; the best is the one of least inertia, which needs no names",
             ),
-            Picture(
-                "clusters.png", figures.to_png(sheet), "Each row shows images of one cluster, largest clusters first."
+            sheets.sheet(
+                "clusters.png",
+                _members(best_labels, faces),
+                title="Four clusters",
+                caption="Each row shows images of one cluster, largest clusters first.",
+                cell=0.8,
             ),
         ),
     )

@@ -9,6 +9,7 @@ from ml_collections import ConfigDict
 
 from experiments.committee import methods
 from experiments.committee.methods import COMMITTEES, METHODS
+from experiments.committee.report import REPEATED, repeats_default
 from experiments.committee.samples import random_samples
 from experiments.common import inputs
 from experiments.tour.part import Part
@@ -47,6 +48,7 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
         name: "–" if np.isnan(errors).any() else _rate(errors, ratio)
         for name, errors in zip(METHODS, arrays["errors"], strict=True)
     }
+    is_repeated = repeats_default([arrays["errors"]])
     lines = [
         Curve(name.removeprefix("growth "), np.arange(1, len(accuracy) + 1), 100 * (1 - accuracy))
         for name, accuracy in arrays.items()
@@ -61,8 +63,13 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
             "fused.",
             Table(
                 ("method", "error % [95 % interval]"),
-                list(rates.items()),
-                f"Identification, mean over {arrays['errors'].shape[-1]} random splits; more by experiments.committee",
+                [
+                    (name, rate)
+                    for name, rate in rates.items()
+                    if not (is_repeated and name == f"{COMMITTEES[1]}, sum rule")
+                ],
+                f"Identification, mean over {arrays['errors'].shape[-1]} random splits; more by experiments.committee"
+                + (f". {REPEATED}" if is_repeated else ""),
             ),
             Picture("committee.svg", figures.to_svg(figure), "First split; the table has the mean over all of them."),
         ),

@@ -10,8 +10,8 @@ from experiments.hallucinate import methods
 from experiments.tour.part import Part
 from jaxface.data import LabeledImages
 from jaxface.metrics import bootstrap
-from jaxface.reports import figures
-from jaxface.reports.html import Picture, Section
+from jaxface.reports import sheets
+from jaxface.reports.html import Section
 from jaxface.reports.tables import Cell, Table, with_interval
 
 
@@ -42,14 +42,15 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
         for title, values in zip(titles, arrays["psnr"], strict=True)
     }
     labels = ("original", "what is seen", *titles, "the same with what is seen")
-    grid = figures.image_grid(arrays["pictures"], row_labels=labels, cell=0.82)
     section = Section(
         "A face from its eyes",
         (
             f"Every method sees {100 * float(arrays['share']):.0f} % of the pixels of somebody who was not in training "
             "and makes the rest: by a code on a dictionary of faces, by one in the feature space of a kernel, or by "
             "regression. They agree on light, pose and shape; a beard or a smile cannot be known from the eyes.",
-            Picture("gallery.png", figures.to_png(grid, dpi=110), "People of the test part."),
+            sheets.sheet(
+                "gallery.png", arrays["pictures"], row_labels=labels, caption="People of the test part.", cell=0.82
+            ),
             Table(
                 ("method", "PSNR, dB"),
                 list(reached.items()),

@@ -1,5 +1,6 @@
 """Weak labels: small groups of images of somebody, and nobody's name."""
 
+import math
 from collections.abc import Mapping
 
 import jax.numpy as jnp
@@ -11,10 +12,10 @@ from experiments.tour.part import Part
 from experiments.weak_labels import draws
 from experiments.weak_labels.methods import METHODS
 from jaxface.data import LabeledImages, splits
-from jaxface.reports import figures
+from jaxface.reports import figures, sheets
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Cell, Table
+from jaxface.reports.tables import Cell, Estimate, Spread, Table
 
 _SHOWN_GROUPS = 6
 
@@ -50,13 +51,17 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
     rows: list[tuple[Cell, ...]] = [
         (METHODS[name].title, *(_cell(*pair) for pair in zip(mean[name], spread[name], strict=True))) for name in names
     ]
-    sheet = figures.image_grid(np.swapaxes(faces.images[arrays["shown"]], 0, 1), title="Six groups, one a column")
     section = Section(
         "Groups without names: NP-PER",
         (
             "All that is known is that the images of a group show one person; two groups may show the same one. NP-PER "
             "projects to the directions in which no group varies, RCA whitens the variation within groups.",
-            Picture("groups.png", figures.to_png(sheet), "What training looks like."),
+            sheets.sheet(
+                "groups.png",
+                np.swapaxes(faces.images[arrays["shown"]], 0, 1),
+                title="Six groups, one a column",
+                caption="What training looks like.",
+            ),
             Picture("groups.svg", figures.to_svg(figure), "Band: one standard deviation over random groupings."),
             Table(
                 ("method", *(f"groups of {size}" for size in sizes)),
@@ -67,11 +72,11 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
         ),
     )
     headline: list[tuple[Cell, ...]] = [
-        ("weak labels", f"NP-PER, groups of {sizes[-1]}: error %", f"{mean['np_per'][-1]:.1f}")
+        ("weak labels", f"NP-PER, groups of {sizes[-1]}: error %", Estimate(float(mean["np_per"][-1])))
     ]
     return Part(section, headline, {f"error, {name}": float(mean[name][-1]) / 100 for name in names})
 
 
-def _cell(mean: float, spread: float) -> str:
+def _cell(mean: float, spread: float) -> Spread:
     """All images of a person in one group: there is one such grouping, and nothing to deviate."""
-    return f"{mean:.1f} ± {spread:.1f}" if spread > 1e-9 * mean else f"{mean:.1f}"
+    return Spread(mean, spread if spread > 1e-9 * mean else math.nan)

@@ -12,8 +12,8 @@ from experiments.tour.part import Part
 from jaxface.data import LabeledImages, splits
 from jaxface.faces import hog, lbp, local_norm
 from jaxface.metrics import intervals
-from jaxface.reports import figures
-from jaxface.reports.html import Picture, Section
+from jaxface.reports import sheets
+from jaxface.reports.html import Section
 from jaxface.reports.tables import Table, percent_interval
 
 _SHOWN_PEOPLE = 8
@@ -50,19 +50,18 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
         (names[k], int(arrays["widths"][k]), percent_interval(mean[k]))
         for k in np.argsort(arrays["errors"].mean(axis=1))
     ]
-    sheet = figures.image_grid(
-        arrays["pictures"],
-        row_labels=("image", "local norm", "LBP codes", "HOG"),
-        title="One face each of the first people, and three descriptors of it",
-    )
     section = Section(
         "Pixels to vectors",
         (
             "An image becomes a vector by steps that are functions of one image, vmapped over many: the grey values "
             "themselves, grey values made zero mean and unit variance in a 5 x 5 window, histograms of uniform local "
             "binary patterns, oriented gradients, and low frequencies of blocks.",
-            Picture(
-                "descriptors.png", figures.to_png(sheet), "From top to bottom: image, local normalisation, LBP, HOG."
+            sheets.sheet(
+                "descriptors.png",
+                arrays["pictures"],
+                row_labels=("image", "local normalisation", "LBP codes", "HOG"),
+                title="One face each of the first people, and three descriptors of it",
+                caption="From top to bottom: image, local normalisation, LBP, HOG.",
             ),
             "Without any learning, a probe gets the name of the gallery image with the largest cosine. The interval is "
             "over the random splits, from five on, and widened for the images that splits share.",

@@ -15,7 +15,7 @@ from jaxface.core import checks
 from jaxface.data import LabeledImages
 from jaxface.metrics import intervals, verification
 from jaxface.metrics.intervals import Interval
-from jaxface.reports import figures
+from jaxface.reports import figures, sheets
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
 from jaxface.reports.tables import Cell, Table, intervals_over, percent_interval, with_interval
@@ -52,7 +52,7 @@ def _scaled(config: ConfigDict, people: int) -> ConfigDict:
 def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
     """Domains, the table, the ROC and the distribution of scores."""
     mean = arrays["measures"][:, : len(_METHODS), -1].mean(axis=-1)
-    ratio, show = float(arrays["test_to_train"]), (percent_interval, with_interval, with_interval)
+    ratio, show = float(arrays["test_to_train"]), (percent_interval, *[with_interval] * (len(MEASURES) - 1))
     cells: dict[str, dict[str, Cell]] = {
         method: {measure: show[i](_over_splits(arrays, i, m, ratio)) for i, measure in enumerate(MEASURES)}
         for m, method in enumerate(_METHODS)
@@ -71,7 +71,6 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
         [Curve("one person", middle, shares[0]), Curve("two people", middle, shares[1])],
         x_label="calibrated log-likelihood ratio, nats", y_label="density", title="Scores of transfer", markers=False,
     )  # fmt: skip
-    sheet = figures.image_grid(arrays["pictures"], row_labels=("source", "target"), title="Two cameras")
     section = Section(
         "One person or two: Joint Bayes with transfer",
         (
@@ -79,9 +78,15 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
             "much more probable it is under one person than under two. A model of clean faces is the prior for another "
             f"camera, of which {size} people are known.",
             trials.rule(int(arrays["max_images"]), float(arrays["largest share"].max())),
-            Picture("cameras.png", figures.to_png(sheet), "Source and target domain."),
+            sheets.sheet(
+                "cameras.png",
+                arrays["pictures"],
+                row_labels=("source", "target"),
+                title="Two cameras",
+                caption="Source and target domain.",
+            ),
             Table(
-                ("method", "EER %", "Cllr, raw, bits", "Cllr, calibrated, bits"),
+                ("method", "EER %", "Cllr, raw, bits", "Cllr, calibrated, bits", "min Cllr, bits"),
                 [(method, *row.values()) for method, row in cells.items()],
                 f"New people: {intervals_over(arrays['measures'].shape[-1], 'random splits')}; more by "
                 "experiments.verify",

@@ -6,6 +6,7 @@ Matplotlib is imported when the first figure is made, and the same data give the
 import dataclasses
 import io
 import math
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Curve", "curves", "image_grid", "intervals", "roc", "to_png", "to_svg"]
+__all__ = ["Curve", "curves", "intervals", "roc", "to_png", "to_svg"]
 
 # Okabe and Ito's colours can be told apart with every common kind of colour blindness.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
-DASHES = ("-", "--", "-.", ":")
+# Lines that coincide show each other: dashes and marks differ from line to line, and each is thinner than the last.
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (9, 3)), (0, (3, 1, 1, 1, 1, 1)))
+MARKS = "os^DvPX*"
+
+_WIDTH = 5.8  # inches; narrow, so that text stays readable on a telephone
+_LEGEND_LETTERS = 70  # in a row of a legend
+_MOST_POINTS = 400  # of a ROC: more than a page can show
+_BAND = 10.0  # a band on a log axis ends at most so many times above and below all lines
 
 _STYLE = {
     "font.family": "sans-serif",
@@ -65,50 +73,79 @@ def curves(
 ) -> "Figure":
     """Lines over a common axis, each with its band; `reference` draws a level to compare with.
 
-    A band whose ends are NaN is not drawn there, and on a log axis a band ends at the lowest value that is drawn.
+    A band whose ends are NaN is not drawn there. On a log axis a band ends where numbers end that are positive, and a
+    decade beyond the lines at most; a line has a gap where it is not positive.
     """
-    figure, axes = _one_axes(title, x_label, y_label)
-    bottom = _lowest_positive(lines) if log_y else -math.inf
+    named = [plain(line.label) for line in lines if line.label]
+    figure, axes = _one_axes(title, x_label, y_label, legend_rows=math.ceil(len(named) / _legend_columns(named)))
+    axes.set_xscale("log", nonpositive="mask") if log_x else axes.set_xscale("linear")
+    axes.set_yscale("log", nonpositive="mask") if log_y else axes.set_yscale("linear")
+    ends = _log_ends(lines) if log_y else (-math.inf, math.inf)
     for index, line in enumerate(lines):
-        color, dash = COLORS[index % len(COLORS)], DASHES[index // len(COLORS) % len(DASHES)]
-        x, y = np.asarray(line.x, float), np.asarray(line.y, float)
-        marker = "o" if markers else None
-        label = _plain(line.label)
-        axes.plot(x, y, color=color, linestyle=dash, marker=marker, markersize=3.5, linewidth=1.6, label=label)
-        if line.low is not None and line.high is not None:
-            low, high = (np.maximum(np.asarray(end, float), bottom) for end in (line.low, line.high))
-            axes.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
+        width = 2.6 - 1.4 * index / (len(lines) - 1) if len(lines) > 1 else 1.6
+        _draw(axes, line, index, width=width, markers=markers, ends=ends)
     if reference is not None:
         axes.axhline(reference, color="#666666", linewidth=0.8, linestyle=":")
-    axes.set_xscale("log" if log_x else "linear")
     if not log_x and lines and all((np.asarray(line.x, float) % 1 == 0).all() for line in lines):
         axes.xaxis.set_major_locator(_whole_numbers())  # of images, members, iterations
-    axes.set_yscale("log" if log_y else "linear")
     if y_range is not None:
         axes.set_ylim(*y_range)
-    if len(lines) > 1 or (lines and lines[0].label):
-        axes.legend(fontsize=9)
+    if named:
+        _legend(figure, axes, named)
     return figure
 
 
-def _lowest_positive(lines: Sequence[Curve]) -> float:
-    """The least positive number of all lines and bands: where a log axis can begin."""
+def _draw(axes: "Axes", line: Curve, index: int, *, width: float, markers: bool, ends: tuple[float, float]) -> None:
+    """A line and its band, which is cut at `ends`."""
+    color, dash, mark = (choices[index % len(choices)] for choices in (COLORS, DASHES, MARKS))
+    x = np.asarray(line.x, float)
+    label = plain(line.label) if line.label else "_"
+    look: dict[str, Any] = {"color": color, "linestyle": dash, "linewidth": width, "markersize": 4.5}
+    axes.plot(x, np.asarray(line.y, float), label=label, marker=mark if markers else None, **look)
+    if line.low is not None and line.high is not None:
+        low, high = (np.clip(np.asarray(end, float), *ends) for end in (line.low, line.high))
+        axes.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
+
+
+def _legend(figure: "Figure", axes: "Axes", named: Sequence[str]) -> None:
+    """The names below the axes, where they cover no line."""
+    handles, labels = axes.get_legend_handles_labels()
+    with style():
+        figure.legend(
+            handles, labels, loc="outside lower left", ncols=_legend_columns(named), fontsize=9, handlelength=2.8
+        )
+
+
+def _legend_columns(named: Sequence[str]) -> int:
+    """The number of columns of a legend that fits below the axes."""
+    widest = max((len(name) for name in named), default=0) + 8
+    return max(1, min(len(named), _LEGEND_LETTERS // widest))
+
+
+def _log_ends(lines: Sequence[Curve]) -> tuple[float, float]:
+    """Between what values a log axis shows bands: positive numbers, near the lines."""
     ends = [
         np.ravel(np.asarray(end, float)) for line in lines for end in (line.y, line.low, line.high) if end is not None
     ]
-    values = np.concatenate(ends) if ends else np.empty(0)
-    positive = values[(values > 0) & np.isfinite(values)]
-    return float(positive.min()) if positive.size else -math.inf
+    values, levels = (_positive(found) for found in (ends, [np.ravel(np.asarray(line.y, float)) for line in lines]))
+    if not levels.size:
+        return -math.inf, math.inf
+    return max(float(values.min()), float(levels.min()) / _BAND), float(levels.max()) * _BAND
+
+
+def _positive(values: Sequence[np.ndarray]) -> np.ndarray:
+    together = np.concatenate([*values, np.empty(0)])
+    return together[(together > 0) & np.isfinite(together)]
 
 
 def _whole_numbers() -> Any:
     from matplotlib.ticker import MaxNLocator
 
-    return MaxNLocator(integer=True)
+    return MaxNLocator(integer=True, min_n_ticks=1)  # one tick where there is one point
 
 
-def _plain(text: str) -> str:
-    """A name as it is: matplotlib reads dollars as mathematics and leaves names that begin with `_` out of a legend.
+def plain(text: str) -> str:
+    """A text as it is: matplotlib reads dollars as mathematics and leaves names that begin with `_` out of a legend.
 
     Fonts have no glyphs for control characters, which become escapes.
     """
@@ -116,20 +153,51 @@ def _plain(text: str) -> str:
     return ("\N{ZERO WIDTH SPACE}" if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
-def roc(lines: Sequence[Curve], *, title: str = "", min_far: float = 1e-3) -> "Figure":
-    """Verification rate against false accept rate, the latter on a log scale down to `min_far`."""
-    shown = [dataclasses.replace(line, x=np.maximum(np.asarray(line.x, float), min_far)) for line in lines]
+def roc(lines: Sequence[Curve], *, title: str = "", min_far: float | None = None) -> "Figure":
+    """Verification rate against false accept rate, the latter on a log scale from `min_far` on.
+
+    Without `min_far` the axis begins at the lowest rate above 0 of any curve: below, nothing was measured. Curves are
+    cut there, and the axes end where no curve has anything to tell apart. A curve that begins at a rate of 0 has the
+    steps of a ROC and is drawn at some hundred rates; any other is drawn through its points.
+    """
+    lowest = _lowest_rate(lines) if min_far is None else min_far
+    shown = [_from_rate(line, lowest) for line in lines]
     figure = curves(
-        shown,
-        x_label="false accept rate",
-        y_label="verification rate",
-        title=title,
-        log_x=True,
-        markers=False,
-        y_range=(0.0, 1.02),
+        shown, x_label="false accept rate", y_label="verification rate", title=title, log_x=True, markers=False
     )
-    figure.axes[0].set_xlim(min_far, 1.0)
+    axes = figure.axes[0]
+    levels = [np.asarray(end, float) for line in shown for end in (line.y, line.low) if end is not None]
+    bottom = min((float(np.nanmin(level)) for level in levels if np.isfinite(level).any()), default=0.0)
+    axes.set_xlim(lowest, _last_rate(shown, lowest))
+    axes.set_ylim(max(0.0, bottom - 0.05 * (1 - bottom) - 1e-3), 1 + 0.02 * (1 - bottom) + 1e-4)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda rate, _: f"{100 * rate:.6g} %")
+        axis.set_minor_formatter(lambda *_: "")
     return figure
+
+
+def _lowest_rate(lines: Sequence[Curve]) -> float:
+    rates = _positive([np.ravel(np.asarray(line.x, float)) for line in lines])
+    return float(np.clip(rates.min(), 1e-6, 0.1)) if rates.size else 1e-3
+
+
+def _last_rate(lines: Sequence[Curve], lowest: float) -> float:
+    """The power of ten from which on every curve is at its top."""
+    rising = [np.asarray(line.x, float)[np.asarray(line.y, float) < np.nanmax(line.y)] for line in lines]
+    last = max((float(rates.max()) for rates in rising if rates.size), default=lowest)
+    return min(1.0, 10.0 ** (math.floor(math.log10(last) + 1e-9) + 1))
+
+
+def _from_rate(line: Curve, lowest: float) -> Curve:
+    """A curve over false accept rates from the lowest that is shown."""
+    x = np.asarray(line.x, float)
+    if x[0] > 0:
+        rates = np.append(lowest, x[x > lowest]) if x[0] <= lowest else x
+    else:
+        rates = np.geomspace(lowest, 1.0, _MOST_POINTS)
+    places = np.searchsorted(x, rates, side="right") - 1  # a rate between two points has what the lower one reaches
+    ends = (None if end is None else np.asarray(end, float)[places] for end in (line.y, line.low, line.high))
+    return Curve(line.label, rates, *ends)
 
 
 def intervals(
@@ -142,62 +210,19 @@ def intervals(
     title: str = "",
 ) -> "Figure":
     """Values with their intervals, one row a method, the first on top; a value whose ends are NaN has no line."""
-    with _style():
+    with style():
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(6.4, 0.9 + 0.38 * len(labels)), layout="constrained")
+        figure = Figure(figsize=(_WIDTH, 0.9 + 0.38 * len(labels)), layout="constrained")
         axes = figure.subplots()
         rows = np.arange(len(labels))[::-1]
         axes.hlines(rows, low, high, color=COLORS[0], linewidth=2.0)
         axes.plot(values, rows, "o", color=COLORS[0], markersize=5)
-        axes.set_yticks(rows, [_plain(label) for label in labels])
+        axes.set_yticks(rows, [plain(label) for label in labels])
         axes.set_ylim(-0.6, len(labels) - 0.4)
-        axes.set_xlabel(x_label)
-        axes.set_title(title)
+        axes.set_xlabel(plain(x_label))
+        axes.set_title(plain(title))
         axes.grid(axis="y", visible=False)
-    return figure
-
-
-def image_grid(
-    images: Any,
-    *,
-    row_labels: Sequence[str] = (),
-    column_labels: Sequence[str] = (),
-    title: str = "",
-    symmetric: bool = False,
-    cell: float = 0.95,
-) -> "Figure":
-    """Images `[rows, columns, h, w]` (or `[..., 3]` in colour) as a contact sheet.
-
-    Grey images in [0, 1] are shown unchanged; with `symmetric` each is stretched around zero, for eigenfaces.
-    """
-    images = np.asarray(images, float)
-    rows, columns, height, width = images.shape[:4]
-    with _style():
-        from matplotlib.figure import Figure
-
-        left = 0.1 + 0.085 * max((len(label) for label in row_labels), default=0)
-        top = (0.3 if title else 0.05) + (0.22 if column_labels else 0.0)
-        size = (left + columns * cell, top + rows * cell * height / width)
-        figure = Figure(figsize=size)
-        for i in range(rows):
-            for j in range(columns):
-                box = (
-                    (left + j * cell) / size[0],
-                    1 - (top + (i + 1) * cell * height / width) / size[1],
-                    0.96 * cell / size[0],
-                    0.96 * cell * height / width / size[1],
-                )
-                axes = figure.add_axes(box)
-                _show(axes, images[i, j], symmetric)
-                if i == 0 and column_labels:
-                    axes.set_title(_plain(column_labels[j]), fontsize=8, loc="center", pad=3)
-                if j == 0 and row_labels:
-                    axes.text(
-                        -0.06, 0.5, _plain(row_labels[i]), transform=axes.transAxes, ha="right", va="center", fontsize=8
-                    )
-        if title:
-            figure.text(0.02, 1 - 0.05 / size[1], title, va="top", fontsize=11)
     return figure
 
 
@@ -213,33 +238,26 @@ def to_png(figure: "Figure", *, dpi: int = 130) -> bytes:
 
 def _rendered(figure: "Figure", form: str, **options: Any) -> bytes:
     buffer = io.BytesIO()
-    with _style():
+    with style(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)  # a name in a script without a font
         figure.savefig(buffer, format=form, **options)
     return buffer.getvalue()
 
 
-def _style() -> Any:
+def style() -> Any:
+    """The settings of every figure, inside a `with`."""
     import matplotlib
 
     return matplotlib.rc_context(_STYLE)
 
 
-def _one_axes(title: str, x_label: str, y_label: str) -> "tuple[Figure, Axes]":
-    with _style():
+def _one_axes(title: str, x_label: str, y_label: str, *, legend_rows: int = 0) -> "tuple[Figure, Axes]":
+    with style():
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+        figure = Figure(figsize=(_WIDTH, 3.5 + 0.19 * legend_rows), layout="constrained")
         axes = figure.subplots()
-        axes.set_title(title)
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
+        axes.set_title(plain(title))
+        axes.set_xlabel(plain(x_label))
+        axes.set_ylabel(plain(y_label))
     return figure, axes
-
-
-def _show(axes: "Axes", image: np.ndarray, symmetric: bool) -> None:
-    axes.set_axis_off()
-    if image.ndim == 3:
-        axes.imshow(np.clip(image, 0, 1), interpolation="nearest")
-        return
-    reach = max(float(np.abs(image).max()), math.ulp(1.0)) if symmetric else 1.0
-    axes.imshow(image, cmap="gray", vmin=-reach if symmetric else 0.0, vmax=reach, interpolation="nearest")

@@ -4,14 +4,19 @@ import base64
 import dataclasses
 import html
 import json
+import math
+import re
 import shlex
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxface.core import messages
 from jaxface.reports.tables import Table
 
-__all__ = ["Block", "Command", "Picture", "Report", "Section", "pictures", "render"]
+__all__ = ["Block", "Command", "Picture", "Report", "Section", "Sheet", "pictures", "render", "tables"]
+
+_LONGEST_NAME = 60  # of a table's files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +26,16 @@ class Picture:
     name: str  # such as "roc.svg" or "eigenfaces.png"
     data: bytes
     caption: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Sheet(Picture):
+    """A sheet of images; the page shows each row as a picture of its own, with labels that stay readable when small."""
+
+    title: str = ""
+    rows: Sequence[tuple[str, bytes]] = ()  # label and PNG
+    column_labels: Sequence[str] = ()
+    width: float = math.inf  # of a row at most, in the unit of the font
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +64,7 @@ class Report:
     lead: str
     sections: Sequence[Section]
     headline: Table | None = None
+    made: str = ""  # when, and in what time
     config: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     credits: Sequence[str] = ()
@@ -74,6 +90,7 @@ def render(report: Report) -> str:
 <header>
 <h1>{_escaped(report.title)}</h1>
 {_paragraph(report.lead)}
+{f'<p class="caption">{_escaped(report.made)}</p>' if report.made else ""}
 </header>
 {headline}
 <nav><ol>{contents}</ol></nav>
@@ -87,8 +104,42 @@ def render(report: Report) -> str:
 
 
 def pictures(report: Report) -> list[Picture]:
-    """Every picture of the page, to be kept as files beside it."""
-    return [block for section in report.sections for block in section.blocks if isinstance(block, Picture)]
+    """Every picture of the page, to be kept as files beside it; two of one name are an error."""
+    found = [block for section in report.sections for block in section.blocks if isinstance(block, Picture)]
+    names = [picture.name for picture in found]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"pictures of a page need different names; {', '.join(twice)} comes more than once")
+    return found
+
+
+def tables(report: Report) -> dict[str, Table]:
+    """Every table by the name of its files: its own, or the title of its section; a number is added to a name again.
+
+    The table at the top is `headline`.
+    """
+    named = [("headline", report.headline)] if report.headline is not None else []
+    named += [
+        (block.name or section.title, block)
+        for section in report.sections
+        for block in section.blocks
+        if isinstance(block, Table)
+    ]
+    found: dict[str, Table] = {}
+    for title, table in named:
+        slug = _slug(title)
+        number = next(n for n in range(1, len(named) + 2) if _numbered(slug, n) not in found)
+        found[_numbered(slug, number)] = table
+    return found
+
+
+def _slug(title: str) -> str:
+    """A title as a file name on every system: letters and digits of ASCII, in small letters."""
+    words = re.findall(r"[a-z0-9]+", unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower())
+    return "_".join(words)[:_LONGEST_NAME].rstrip("_") or "table"
+
+
+def _numbered(slug: str, number: int) -> str:
+    return slug if number == 1 else f"{slug}_{number}"
 
 
 def _escaped(text: str) -> str:
@@ -103,7 +154,9 @@ def _section(index: int, section: Section) -> str:
 
 def _block(block: Block) -> str:
     if isinstance(block, Table):
-        return f'<div class="wide">{block.to_html()}</div>'
+        return block.to_html()
+    if isinstance(block, Sheet):
+        return _sheet(block)
     if isinstance(block, Picture):
         return _picture(block)
     if isinstance(block, Command):
@@ -112,10 +165,30 @@ def _block(block: Block) -> str:
 
 
 def _picture(picture: Picture) -> str:
-    kind = {"svg": "image/svg+xml", "png": "image/png"}[picture.name.rpartition(".")[2]]
-    source = f"data:{kind};base64,{base64.b64encode(picture.data).decode()}"
     caption = _escaped(picture.caption)
-    return f'<figure><img alt="{caption}" src="{source}"><figcaption>{caption}</figcaption></figure>'
+    image = f'<img alt="{caption}" src="{_source(picture.name, picture.data)}">'
+    return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
+
+
+def _sheet(sheet: Sheet) -> str:
+    """A row for each label; on a narrow page the labels stand above the rows instead of beside them."""
+    width = f' style="max-width: {sheet.width:g}em"' if math.isfinite(sheet.width) else ""
+    names = "".join(f"<span>{_escaped(name)}</span>" for name in sheet.column_labels)
+    head = f'<div class="row"><span></span><div class="names"{width}>{names}</div></div>' if names else ""
+    rows = "".join(
+        f'<div class="row"><span>{_escaped(label)}</span>'
+        f'<img alt="{_escaped(label or sheet.caption)}"{width} src="{_source("row.png", data)}"></div>\n'
+        for label, data in sheet.rows
+    )
+    title = f'<p class="title">{_escaped(sheet.title)}</p>' if sheet.title else ""
+    kind = "sheet labelled" if any(label for label, _ in sheet.rows) else "sheet"
+    caption = f"<figcaption>{_escaped(sheet.caption)}</figcaption>"
+    return f'<figure>{title}<div class="{kind}">{head}{rows}</div>{caption}</figure>'
+
+
+def _source(name: str, data: bytes) -> str:
+    kind = {"svg": "image/svg+xml", "png": "image/png"}[name.rpartition(".")[2]]
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 
 def _paragraph(text: str) -> str:
@@ -146,26 +219,53 @@ def _credits(report: Report) -> str:
     return "<footer>" + "".join(_paragraph(text) for text in report.credits) + "</footer>"
 
 
+# Figures are drawn on white, so they stand on a light card on a dark page too.
 _CSS = """
-:root { color-scheme: light; }
-body { margin: 0; background: #fafaf8; color: #1b1b1b; font: 16px/1.55 system-ui, "Segoe UI", "Helvetica Neue", sans-serif; }
+:root { color-scheme: light dark; --page: #fafaf8; --ink: #1b1b1b; --quiet: #555; --line: #e2e2de; --raised: #fff;
+  --code: #f1f1ec; --link: #0072b2; --card: #fff; --card-ink: #444; }
+@media (prefers-color-scheme: dark) {
+  :root { --page: #17181a; --ink: #e6e6e3; --quiet: #a9a9a4; --line: #35373a; --raised: #1e2022; --code: #232528;
+    --link: #6cb8e6; --card: #f3f3f0; }
+  figure img { mix-blend-mode: multiply; }
+}
+body { margin: 0; background: var(--page); color: var(--ink);
+  font: 16px/1.55 system-ui, "Segoe UI", "Helvetica Neue", sans-serif; }
 main { max-width: 58rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .6rem; letter-spacing: -.01em; }
-h2 { font-size: 1.3rem; margin: 3rem 0 .6rem; padding-top: .9rem; border-top: 2px solid #1b1b1b; }
-p { max-width: 44rem; margin: .6rem 0; }
-nav ol { display: flex; flex-wrap: wrap; gap: .2rem 1.4rem; padding: 0; margin: 1.4rem 0 0; list-style: none; font-size: .92rem; }
-a { color: #0072b2; }
-table { border-collapse: collapse; margin: 1rem 0; font-size: .92rem; font-variant-numeric: tabular-nums; background: #fff; }
-caption { text-align: left; padding: .3rem 0; color: #555; }
-th, td { padding: .35rem .8rem; border-bottom: 1px solid #e2e2de; text-align: left; vertical-align: top; }
-th { border-bottom: 1.5px solid #1b1b1b; font-weight: 600; }
-.number { text-align: right; white-space: nowrap; }
+h2 { font-size: 1.3rem; margin: 3rem 0 .6rem; padding-top: .9rem; border-top: 2px solid var(--ink); }
+p { max-width: 44rem; margin: .6rem 0; overflow-wrap: break-word; }
+nav ol { display: flex; flex-wrap: wrap; gap: .2rem 1.4rem; padding: 0; margin: 1.4rem 0 0; list-style: none;
+  font-size: .92rem; }
+a { color: var(--link); }
+.table { margin: 1.2rem 0; }
 .wide { overflow-x: auto; }
-figure { margin: 1.2rem 0; padding: .8rem; background: #fff; border: 1px solid #e8e8e4; border-radius: 6px; overflow-x: auto; }
+.caption, figcaption, footer { color: var(--quiet); font-size: .9rem; }
+.table .caption { margin: 0 0 .35rem; }
+table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; background: var(--raised); }
+th, td { padding: .35rem .8rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
+th { border-bottom: 1.5px solid var(--ink); font-weight: 600; vertical-align: bottom; }
+.number { text-align: right; }
+td.number { white-space: nowrap; }
+figure { margin: 1.2rem 0; padding: .8rem; background: var(--card); border: 1px solid var(--line); border-radius: 6px;
+  color: var(--card-ink); color-scheme: light; }
 figure img { display: block; max-width: 100%; height: auto; margin: 0 auto; }
-figcaption { margin-top: .5rem; color: #555; font-size: .9rem; }
-pre { background: #f1f1ec; padding: .8rem; border-radius: 6px; overflow-x: auto; font-size: .85rem; }
+figcaption { margin-top: .5rem; color: var(--card-ink); }
+.sheet { display: grid; gap: .25rem; font-size: .85rem; }
+.title { margin: 0 0 .4rem; font-weight: 600; }
+.row { display: grid; grid-template-columns: minmax(0, 1fr); align-items: center; }
+.labelled .row { grid-template-columns: 9.5rem minmax(0, 1fr); column-gap: .7rem; text-align: right; }
+.row img, .names { width: 100%; margin: 0; }
+.names { display: grid; grid-auto-flow: column; grid-auto-columns: minmax(0, 1fr); text-align: center; }
+pre { background: var(--code); padding: .8rem; border-radius: 6px; overflow-x: auto; font-size: .85rem; }
 details { margin: .6rem 0; }
 summary { cursor: pointer; }
-footer { margin-top: 3rem; color: #555; font-size: .88rem; }
+footer { margin-top: 3rem; }
+@media (max-width: 40rem) {
+  main { padding: 1.25rem .8rem 3rem; }
+  h2 { margin-top: 2.2rem; }
+  th, td { padding: .3rem .5rem; }
+  figure { padding: .5rem; }
+  .labelled .row { grid-template-columns: minmax(0, 1fr); text-align: left; row-gap: .1rem; }
+  .names { font-size: .75rem; }
+}
 """

@@ -28,16 +28,8 @@ _TICKS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5)  # of a DET
 def roc(curves: Mapping[str, Roc], *, num_impostor: int) -> "Figure":
     """Verification rate against false accept rate, from the lowest rate that the impostor pairs resolve."""
     checks.at_least("num_impostor", num_impostor, 1)
-    lowest = max(1e-6, min(0.1, 1 / num_impostor))
-    rates = np.geomspace(lowest, 1.0, _POINTS)
-    lines = [
-        Curve(name, rates, curve.vr[np.searchsorted(curve.far, rates, side="right") - 1])
-        for name, curve in curves.items()
-    ]
-    figure = figures.roc(lines, min_far=lowest)
-    bottom = min(float(line.y.min()) for line in lines)
-    figure.axes[0].set_ylim(max(0.0, bottom - 0.05 * (1 - bottom) - 1e-3), 1 + 0.02 * (1 - bottom) + 1e-4)
-    return figure
+    lines = [Curve(name, curve.far, curve.vr) for name, curve in curves.items()]
+    return figures.roc(lines, min_far=max(1e-6, min(0.1, 1 / num_impostor)))
 
 
 def det(curves: Mapping[str, Roc]) -> "Figure":

@@ -1,6 +1,7 @@
 """`run.json`: the command, versions, times and end of a run, and the attempts before it."""
 
 import contextlib
+import datetime
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,11 +11,12 @@ from absl import logging
 from jaxface.runtime import files
 from jaxface.runtime.workdir import Workdir
 
-__all__ = []
+__all__ = ["in_words"]
 
 RUNNING = "running"
 KILLED = "killed: the process ended without a word"
 _NAME = "run.json"
+_FORMAT = "%Y-%m-%dT%H:%M:%S%z"
 _KEPT = 20
 _OF_AN_ATTEMPT = ("started", "ended", "exit", "packages", "git")
 _COMPARED = ("jaxface", "jax", "jaxlib", "numpy")  # other versions of these may change numbers
@@ -32,6 +34,41 @@ def recorded(workdir: Workdir, provenance: Mapping[str, Any]) -> Iterator[None]:
             workdir.write_json(_NAME, record | {"ended": _now(), "exit": _in_words(error)})
         raise
     workdir.write_json(_NAME, record | {"ended": _now(), "exit": "ok"})
+
+
+def in_words(workdir: Workdir) -> str:
+    """When the run in this folder began and how long it has taken, over all attempts; nothing without a record.
+
+    The time of an attempt that was killed is not known: the sum is then a least one.
+    """
+    last = _last(workdir)
+    try:
+        attempts = [*last["before"], last] if last.get("exit") == RUNNING else []
+        begun = [_moment(attempt["started"]) for attempt in attempts]
+        ended = [_moment(attempt["ended"]) if attempt.get("ended") else None for attempt in attempts[:-1]]
+    except (KeyError, TypeError, ValueError):
+        return ""  # a record of another version
+    if not begun:
+        return ""
+    ends = [*ended, datetime.datetime.now(datetime.UTC)]
+    seconds = sum((end - start).total_seconds() for start, end in zip(begun, ends, strict=True) if end is not None)
+    took = f"{'at least ' if None in ends else ''}{_duration(seconds)}"
+    tries = f" over {len(begun)} attempts" if len(begun) > 1 else ""
+    return f"Begun on {begun[0]:%Y-%m-%d} at {begun[0]:%H:%M %Z}; took {took}{tries}."
+
+
+def _moment(text: str) -> datetime.datetime:
+    return datetime.datetime.strptime(text, _FORMAT)
+
+
+def _duration(seconds: float) -> str:
+    """Two units at most: 0.4 s, 12 s, 3 min 5 s, 2 h 10 min."""
+    if seconds < 10:
+        return f"{max(seconds, 0.0):.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
 
 
 def look_back(workdir: Workdir, provenance: Mapping[str, Any], *, is_finished: bool) -> None:
@@ -81,4 +118,4 @@ def _in_words(error: BaseException) -> str:
 
 
 def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    return time.strftime(_FORMAT)

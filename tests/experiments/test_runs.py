@@ -4,6 +4,7 @@ import errno
 import importlib
 import json
 import os
+import re
 import shutil
 
 import numpy as np
@@ -55,7 +56,9 @@ def test_runs_reports_then_does_nothing_and_refuses_a_changed_photo(name, tmp_pa
     assert page.count("<figure>") >= 1
     assert "AT&amp;T" in page
     assert (folder / "figures").is_dir()
-    assert (folder / "tables" / "table-0.csv").is_file()
+    assert (folder / "tables" / "headline.csv").is_file()
+    assert (folder / "tables" / "headline.tex").is_file()
+    assert re.search(r"Begun on \d{4}-\d\d-\d\d at \d\d:\d\d \S+; took [\d.]+ (s|min)", page)
     assert json.loads((folder / "run.json").read_text())["exit"] == "ok"
     again.check(run, config, folder, results, tmp_path / "photos" / "s7" / "3.pgm", "s7/3.pgm")
 

@@ -1,7 +1,7 @@
-import io
+import warnings
 
 import numpy as np
-from PIL import Image
+import pytest
 
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
@@ -10,6 +10,10 @@ from jaxface.reports.figures import Curve
 def lines():
     x = np.arange(5)
     return [Curve("one", x, x**2.0, x**2.0 - 1, x**2.0 + 1), Curve("two", x, 2.0 * x)]
+
+
+def names_of(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
 def test_equal_figures_are_equal_bytes():
@@ -21,17 +25,84 @@ def test_equal_figures_are_equal_bytes():
 def test_curves_carry_bands_labels_and_reference():
     figure = figures.curves(lines(), x_label="x", y_label="y", reference=3.0, log_x=True, y_range=(0, 9))
     (axes,) = figure.axes
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["one", "two"]
+    assert names_of(figure) == ["one", "two"]
     assert len(axes.collections) == 1  # the band of the first line
     assert len(axes.lines) == 3
     assert axes.get_xscale() == "log"
     assert axes.get_ylim() == (0, 9)
 
 
+def test_legends_stand_below_the_axes_without_a_frame():
+    """The names never cover a curve, and a large set of points needs no search for a free corner."""
+    for count in (2, 7):
+        curves = [Curve(f"a method of a long name, number {k}", [0, 1], [k, k]) for k in range(count)]
+        figure = figures.curves(curves, x_label="x", y_label="y")
+        (legend,) = figure.legends
+        assert not legend.get_frame_on()
+        assert figures.to_svg(figure)  # lays the figure out
+        assert legend.get_window_extent().y1 <= figure.axes[0].get_window_extent().y0
+        assert legend.get_window_extent().x1 <= figure.bbox.x1
+
+
+def test_lines_that_coincide_can_be_told_apart():
+    curves = [Curve(name, [0, 1, 2], [5, 4, 4]) for name in ("sum", "product", "min", "max", "vote", "median")]
+    drawn = figures.curves(curves, x_label="x", y_label="y", markers=False).axes[0].lines
+    looks = {(line.get_color(), str(line._unscaled_dash_pattern)) for line in drawn}
+    assert len(looks) == len(curves)
+    assert len({str(line._unscaled_dash_pattern) for line in drawn}) == len(curves)
+    widths = [line.get_linewidth() for line in drawn]
+    assert widths == sorted(set(widths), reverse=True)
+
+
+def test_an_axis_of_whole_numbers_has_whole_ticks_also_for_one_point():
+    for x in ([2], [2, 3], [1, 50]):
+        axes = figures.curves([Curve("a", x, x)], x_label="images in a group", y_label="y").axes[0]
+        ticks = axes.get_xticks()
+        assert len(ticks) >= 1
+        assert (ticks % 1 == 0).all()
+
+
 def test_roc_starts_at_the_lowest_rate_shown():
     figure = figures.roc([Curve("a", [0.0, 0.5, 1.0], [0.1, 0.9, 1.0])], min_far=1e-2)
-    assert figure.axes[0].lines[0].get_xdata()[0] == 1e-2
+    x, y = figure.axes[0].lines[0].get_data()
+    assert x[0] == 1e-2
     assert figure.axes[0].get_xlim() == (1e-2, 1.0)
+    assert (y[x < 0.5] == 0.1).all()
+    assert (y[(x >= 0.5) & (x < 1)] == 0.9).all()
+
+
+def test_roc_is_cut_at_the_lowest_rate_without_a_line_along_the_axis():
+    """Rates below the axis were drawn on it, on top of each other."""
+    far = np.array([0.0, 1e-4, 1e-4, 1e-3, 1e-2, 1.0])
+    vr = np.array([0.0, 0.1, 0.3, 0.5, 0.8, 1.0])
+    x, y = figures.roc([Curve("a", far, vr)], min_far=1e-3).axes[0].lines[0].get_data()
+    assert (np.diff(x) > 0).all()
+    assert y[0] == 0.5
+    sampled = figures.roc([Curve("a", far[1:], vr[1:], vr[1:] - 0.05, vr[1:] + 0.05)], min_far=5e-4).axes[0]
+    np.testing.assert_array_equal(sampled.lines[0].get_data(), [[5e-4, 1e-3, 1e-2, 1.0], [0.3, 0.5, 0.8, 1.0]])
+    assert sampled.get_ylim()[0] < 0.25  # the band
+
+
+@pytest.mark.parametrize(("vr", "lowest", "left", "right"), [
+    ([0.0, 0.991, 0.998, 1.0, 1.0], 0.97, 1e-4, 0.01),  # an EER of some tenths of a per cent
+    ([0.0, 0.0, 0.2, 0.5, 1.0], 0.0, 1e-4, 1.0),
+    ([1.0, 1.0, 1.0, 1.0, 1.0], 0.99, 1e-4, 1e-3),  # no error at all
+])  # fmt: skip
+def test_axes_of_a_roc_fit_its_range(vr, lowest, left, right):
+    axes = figures.roc([Curve("a", [0.0, 1e-4, 1e-3, 1e-2, 1.0], vr)]).axes[0]
+    low, high = axes.get_ylim()
+    assert lowest <= low <= min(vr[1:])
+    assert 1 < high < 1.03
+    np.testing.assert_allclose(axes.get_xlim(), (left, right))
+    assert axes.xaxis.get_major_formatter()(1e-3, 0) == "0.1 %"
+
+
+def test_curves_of_a_million_scores_reach_the_terminal_without_a_warning(rng):
+    far = np.sort(np.append(rng.random(1_000_000), [0.0, 1.0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        picture = figures.to_svg(figures.roc([Curve("a", far, far), Curve("北京", far, far)]))
+    assert len(picture) < 200_000
 
 
 def test_intervals_put_the_first_method_on_top():
@@ -65,31 +136,28 @@ def test_bands_below_zero_do_not_fill_a_log_axis():
     assert heights.min() >= 0.2
 
 
-def test_grid_shows_grey_colour_and_signed_images():
-    grey = np.linspace(0, 1, 2 * 3 * 8 * 6).reshape(2, 3, 8, 6)
-    figure = figures.image_grid(grey, row_labels=("a", "b"), column_labels=("x", "y", "z"), title="faces")
-    assert len(figure.axes) == 6
-    picture = Image.open(io.BytesIO(figures.to_png(figure)))
-    assert picture.size[0] > 200
-    signed = figures.image_grid(grey - 0.5, symmetric=True).axes[0].images[0]
-    assert signed.norm.vmin == -signed.norm.vmax
-    color = figures.image_grid(np.ones((1, 1, 4, 4, 3)))
-    assert color.axes[0].images[0].get_array().shape == (4, 4, 3)
-    assert figures.to_png(figures.image_grid(np.zeros((1, 1, 4, 4)), symmetric=True))
+def test_a_log_axis_keeps_to_the_lines():
+    """An interval of a few splits ends at hundreds of thousands, or next to zero; a value of zero has no logarithm."""
+    line = Curve("a", [1, 2, 3], [3.0, 0.0, 2.0], [1e-9, 1.0, 1.0], [4.0, 4.0, 3e5])
+    axes = figures.curves([line], x_label="x", y_label="y", log_y=True).axes[0]
+    low, high = axes.get_ylim()
+    assert 0.1 < low < 0.2
+    assert 30 < high < 60
+    assert axes.yaxis.get_transform().transform_non_affine(np.zeros(1)) == -np.inf  # a gap, no line out of the page
 
 
 def test_names_are_drawn_as_they_are():
     """Dollars are no mathematics, and what begins with an underscore has its place in the legend."""
     lines = [Curve("a $x_{$", [0, 1], [0, 1]), Curve("_mine", [0, 1], [1, 0])]
     figure = figures.curves(lines, x_label="x", y_label="y")
-    assert len(figure.axes[0].get_legend().get_texts()) == 2
+    assert len(names_of(figure)) == 2
     assert figures.to_svg(figure)
     assert figures.to_svg(figures.intervals(["cost $", "_b"], [0, 1], [0, 1], [0, 1], x_label="x"))
+    assert figures.to_svg(figures.curves(lines, x_label="$x_{$", y_label="$", title="a ${"))
 
 
 def test_names_with_control_characters_are_drawn_as_escapes():
     name = "a\x1b\t\udcff"
-    assert figures.to_svg(figures.curves([Curve(name, [0, 1], [0, 1])], x_label="x", y_label="y"))
-    grid = figures.image_grid(np.zeros((1, 1, 4, 4)), row_labels=(name,), column_labels=(name,))
-    assert grid.axes[0].texts[0].get_text() == "a\\x1b\\t\\xff"
-    assert figures.to_png(grid)
+    figure = figures.curves([Curve(name, [0, 1], [0, 1])], x_label="x", y_label="y")
+    assert figures.to_svg(figure)
+    assert names_of(figure) == ["a\\x1b\\t\\xff"]

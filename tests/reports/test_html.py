@@ -1,6 +1,10 @@
 import html.parser
+import re
 
-from jaxface.reports import figures
+import numpy as np
+import pytest
+
+from jaxface.reports import figures, sheets
 from jaxface.reports import html as page
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Command, Picture, Report, Section
@@ -30,7 +34,7 @@ class Balanced(html.parser.HTMLParser):
 
 def report():
     svg = figures.to_svg(figures.curves([Curve("a", [0, 1], [0, 1])], x_label="x", y_label="y"))
-    png = figures.to_png(figures.image_grid([[[[0.0, 1.0], [1.0, 0.0]]]]))
+    png = figures.to_png(sheets.image_grid([[[[0.0, 1.0], [1.0, 0.0]]]]))
     section = Section(
         "Results <1>",
         ("A & B", Table(("m", "v"), [("x", 1.5)]), Picture("a.svg", svg, "A line"), Picture("b.png", png)),
@@ -62,6 +66,61 @@ def test_the_page_is_whole_and_needs_no_other_file():
 
 def test_pictures_are_listed_for_the_folder():
     assert [picture.name for picture in page.pictures(report())] == ["a.svg", "b.png"]
+
+
+def test_two_pictures_of_one_name_are_an_error():
+    section = Section("S", (Picture("a.svg", b""), Picture("b.svg", b""), Picture("a.svg", b"")))
+    with pytest.raises(ValueError, match=r"need different names; a\.svg comes more than once"):
+        page.pictures(Report(title="", lead="", sections=[section]))
+
+
+def test_tables_are_named_by_their_sections():
+    """A name says what a table holds, stays the same when sections before it change, and is one on every system."""
+    table, own = Table(("m",), [(1,)]), Table(("m",), [(2,)], name="claims")
+    sections = [
+        Section("Does it win? (Zoë's 5 %)", (table, "words", table, own)),
+        Section("–", (table,)),
+        Section("x" * 200, (table,)),
+        Section("Claims", (table,)),
+    ]
+    names = list(page.tables(Report(title="", lead="", sections=sections, headline=table)))
+    assert names == [
+        "headline", "does_it_win_zoe_s_5", "does_it_win_zoe_s_5_2", "claims", "table", "x" * 60, "claims_2",
+    ]  # fmt: skip
+    assert page.tables(Report(title="", lead="", sections=sections))["claims"] is own
+    assert "headline" not in page.tables(Report(title="", lead="", sections=sections))
+
+
+def test_labels_of_a_sheet_are_text_of_the_page():
+    sheet = sheets.sheet(
+        "faces.png", np.zeros((2, 3, 4, 4)), caption="Some", row_labels=("up", "<down>"), column_labels=("1", "2", "3")
+    )
+    text = page.render(Report(title="", lead="", sections=[Section("S", (sheet,))]))
+    parser = Balanced()
+    parser.feed(text)
+    assert parser.open == []
+    assert len(parser.sources) == 2  # one picture a row
+    body = re.sub("<style>.*</style>", "", text, flags=re.DOTALL)
+    assert all(f"<span>{label}</span>" in body for label in ("up", "&lt;down&gt;", "1", "2", "3"))
+    assert page.pictures(Report(title="", lead="", sections=[Section("S", (sheet,))])) == [sheet]
+
+
+def test_a_dark_page_keeps_figures_on_a_light_card():
+    """Every colour of the page is a variable that the dark palette sets, but for the card of figures."""
+    text = page.render(report())
+    style = text[text.index("<style>") : text.index("</style>")]
+    light, dark = re.findall(r":root \{([^}]*)\}", style)
+    names = [set(re.findall(r"(--[a-z-]+):", part)) for part in (light, dark)]
+    assert names[0] - names[1] == {"--card-ink"}
+    rest = style[style.index("body {") :]
+    assert not re.search(r"#[0-9a-f]{3}", rest)
+    brightness = {part: int(re.search(r"--card: #(..)", part).group(1).ljust(2, "f")[0], 16) for part in (light, dark)}
+    assert min(brightness.values()) == 15
+
+
+def test_the_page_says_when_it_was_made():
+    text = page.render(Report(title="T", lead="L", sections=[], made="Begun on 2026-11-19 at 14:00 UTC; took 3 s."))
+    assert text.index("<p>L</p>") < text.index("Begun on 2026-11-19 at 14:00 UTC; took 3 s.") < text.index("</header>")
 
 
 def test_the_page_has_no_control_characters():

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 
 from jaxface.metrics.intervals import Interval
-from jaxface.reports.tables import Estimate, Table, csv_text, intervals_over, percent, percent_interval
+from jaxface.reports.tables import (
+    Estimate,
+    Spread,
+    Table,
+    csv_text,
+    intervals_over,
+    percent,
+    percent_interval,
+    percent_spread,
+)
 
 
 def table():
@@ -20,7 +29,55 @@ def test_estimates():
     assert str(percent(-0.031)) == "−3.1"
     assert str(percent(-0.0001)) == "0.0"
     assert str(percent(math.nan)) == "–"
+    assert str(Estimate(168627.49, 35391.14, 301863.83, digits=2)) == "1.69e5 [35391.14, 3.02e5]"
+    assert str(Estimate(-math.inf, digits=2)) == "−inf"
     assert str(percent_interval(Interval(0.5, 0.25, 0.75), digits=0)) == "50 [25, 75]"
+
+
+def test_means_with_deviations_are_numbers():
+    """They stand on the right, and the CSV has the mean and the deviation in columns of their own."""
+    table = Table(
+        ("start", "purity %", "accuracy %"),
+        [
+            ("a", percent_spread([0.5, 0.7]), Spread(0.25, 0.01, scale=100.0, kind="SE")),
+            ("b", percent_spread([0.5]), Spread(math.nan)),
+            ("c", percent_spread([0.5, 0.5]), "–"),
+        ],
+    )
+    assert table.to_text().splitlines() == [
+        "start     purity %  accuracy %",
+        "a      60.0 ± 14.1  25.0 ± 1.0",
+        "b             50.0           –",
+        "c             50.0           –",
+    ]
+    rows = list(csv.reader(io.StringIO(table.to_csv())))
+    assert rows[0] == ["start", "purity %", "purity % SD", "accuracy %", "accuracy % SE"]
+    assert [float(value) for value in rows[1][1:]] == pytest.approx([60.0, 100 * math.sqrt(0.02), 25.0, 1.0])
+    assert rows[2:] == [["b", "50.0", "", "", ""], ["c", "50.0", "", "", ""]]
+    assert '<td class="number">60.0 ± 14.1</td>' in table.to_html()
+
+
+def test_plain_numbers_are_short():
+    shown = {
+        9999: "9999", 10_000: "10,000", -16_384: "−16,384", 6117.487: "6117", 12_345.6: "12346", 5.918e-7: "5.918e−7",
+        0.25: "0.25", 2.5e9: "2.5e9", math.inf: "inf", np.float32(0.5): "0.5", np.int64(12_000): "12,000",
+    }  # fmt: skip
+    for number, text in shown.items():
+        assert Table(("n",), [(number,)]).to_text().splitlines()[1].strip() == text
+    assert Table(("n",), [(2.5e9,)]).to_csv() == "n\n2500000000.0\n"
+
+
+def test_absent_numbers_keep_a_column_on_the_right():
+    table = Table(("a", "b", "c"), [("x", 1.5, "–"), ("y", "–", "–"), ("z", "", "word")])
+    assert table.numeric() == [False, True, False]
+    assert table.to_csv().splitlines()[1:] == ["x,1.5,–", "y,,–", "z,,word"]
+
+
+def test_a_caption_is_as_wide_as_the_page():
+    """Inside the table it would be as narrow as the table, and scroll away with it."""
+    text = Table(("n",), [(1,)], "A long caption").to_html()
+    assert text.index("A long caption</p>") < text.index('<div class="wide">') < text.index("<table")
+    assert "<caption>" not in text
 
 
 def test_captions_say_where_there_is_no_interval():
@@ -53,7 +110,7 @@ def test_csv_keeps_full_precision_and_the_ends_of_intervals():
         "long name,50.0,,,12",
     ]
     mixed = Table(("method", "error"), [("a", percent(0.5, 0.25, 0.75)), ("b", "–")])
-    assert mixed.to_csv().splitlines() == ["method,error,error low,error high", "a,50.0,25.0,75.0", "b,–,,"]
+    assert mixed.to_csv().splitlines() == ["method,error,error low,error high", "a,50.0,25.0,75.0", "b,,,"]
 
 
 def test_ragged_rows_are_an_error():
@@ -71,7 +128,7 @@ def test_spreadsheets_run_nothing_that_comes_from_outside():
         assert not re.search(r";\s*[=+\-@＝]", cell)
         assert text.strip("\t\r")[-3:] in cell
     table = Table(("=name", "error %"), [(text, percent(0.5)) for text in HOSTILE])
-    assert table.to_csv().splitlines()[0] == "'=name,error %,error % low,error % high"
+    assert table.to_csv().splitlines()[0] == "'=name,error %"
     assert not re.search(r"^\"?\s*[=+\-@＝]", table.to_csv(), re.MULTILINE)
 
 

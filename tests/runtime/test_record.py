@@ -1,7 +1,9 @@
 """What `run.json` says of a run that ended, was interrupted, or was killed; and of the versions it ran with."""
 
+import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -157,3 +159,25 @@ def test_a_killed_run_and_a_missing_key_are_told_by_the_launcher(started, tmp_pa
     assert "error: own\\x1b.py has no key 'nothing', which __main__ reads." in said
     assert "\x1b" not in said
     assert "Traceback" not in said
+
+
+def test_a_page_says_when_its_run_began_and_how_long_it_took(run, monkeypatch):
+    """The record of the run is what counts, so a page that is made again after the run does not change."""
+    assert record.in_words(run) == ""
+    clock = {"now": "2026-11-19T14:00:00+0000"}
+    monkeypatch.setattr(record, "_now", lambda: clock["now"])
+    with contextlib.suppress(KeyboardInterrupt), record.recorded(run, {}):
+        clock["now"] = "2026-11-19T15:10:00+0000"
+        raise KeyboardInterrupt
+    assert record.in_words(run) == ""  # nothing runs
+    now = record.datetime.datetime.now(record.datetime.UTC)
+    clock["now"] = (now - record.datetime.timedelta(seconds=62)).strftime("%Y-%m-%dT%H:%M:%S+0000")
+    with record.recorded(run, {}):
+        words = record.in_words(run)
+        assert re.fullmatch(r"Begun on 2026-11-19 at 14:00 UTC; took 1 h 11 min over 2 attempts\.", words)
+    last = written(run)
+    last["before"][0]["ended"], last["exit"] = None, "running"  # killed
+    run.write_json("run.json", last)
+    assert re.fullmatch(r".*; took at least 1 min [2-9] s over 2 attempts\.", record.in_words(run))
+    run.write_json("run.json", {"exit": "running", "started": "today", "before": []})
+    assert record.in_words(run) == ""

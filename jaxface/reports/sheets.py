@@ -1,0 +1,121 @@
+"""Sheets of faces: a figure for the folder, and rows of pictures for a page, whose labels are text of the page."""
+
+import io
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxface.reports import figures
+from jaxface.reports.html import Sheet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["sheet"]
+
+_WIDTH = 96  # pixels of an image in a row at least; smaller images are enlarged without blur
+_GAP = 4  # pixels between two of them
+_LETTER = 0.085  # inches of a letter of a label
+
+
+def sheet(
+    name: str,
+    images: Any,
+    *,
+    caption: str,
+    row_labels: Sequence[str] = (),
+    column_labels: Sequence[str] = (),
+    title: str = "",
+    symmetric: bool = False,
+    cell: float = 0.95,
+) -> Sheet:
+    """Images `[rows, columns, h, w]` (or `[..., 3]` in colour) for a page: `image_grid`, and a picture of each row."""
+    images = np.asarray(images, float)
+    grid = image_grid(
+        images, row_labels=row_labels, column_labels=column_labels, title=title, symmetric=symmetric, cell=cell
+    )
+    labels = list(row_labels) or [""] * len(images)
+    rows = [(label, _row(each, symmetric)) for label, each in zip(labels, images, strict=True)]
+    return Sheet(
+        name,
+        figures.to_png(grid, dpi=110),
+        caption,
+        title=title,
+        rows=rows,
+        column_labels=column_labels,
+        width=round(6.4 * cell * images.shape[1], 1),
+    )
+
+
+def image_grid(
+    images: Any,
+    *,
+    row_labels: Sequence[str] = (),
+    column_labels: Sequence[str] = (),
+    title: str = "",
+    symmetric: bool = False,
+    cell: float = 0.95,
+) -> "Figure":
+    """Images `[rows, columns, h, w]` (or `[..., 3]` in colour) as a contact sheet.
+
+    Grey images in [0, 1] are shown unchanged; with `symmetric` each is stretched around zero, for eigenfaces.
+    """
+    images = np.asarray(images, float)
+    rows, columns, height, width = images.shape[:4]
+    with figures.style():
+        from matplotlib.figure import Figure
+
+        left = 0.1 + _LETTER * max((len(label) for label in row_labels), default=0)
+        top = (0.3 if title else 0.05) + (0.22 if column_labels else 0.0)
+        tall = cell * height / width
+        size = (max(left + columns * cell, 0.2 + 1.4 * _LETTER * len(title)), top + rows * tall)
+        figure = Figure(figsize=size)
+        for i, j in np.ndindex(rows, columns):
+            corner = ((left + j * cell) / size[0], 1 - (top + (i + 1) * tall) / size[1])
+            axes = figure.add_axes((*corner, 0.96 * cell / size[0], 0.96 * tall / size[1]))
+            _show(axes, images[i, j], symmetric)
+            if i == 0 and column_labels:
+                axes.set_title(figures.plain(column_labels[j]), fontsize=8, loc="center", pad=3)
+            if j == 0 and row_labels:
+                name = figures.plain(row_labels[i])
+                axes.text(-0.06, 0.5, name, transform=axes.transAxes, ha="right", va="center", fontsize=8)
+        if title:
+            figure.text(0.1 / size[0], 1 - 0.05 / size[1], figures.plain(title), va="top", fontsize=11)
+    return figure
+
+
+def _show(axes: "Axes", image: np.ndarray, symmetric: bool) -> None:
+    axes.set_axis_off()
+    if image.ndim == 3:
+        axes.imshow(np.clip(image, 0, 1), interpolation="nearest")
+        return
+    reach = _reach(image) if symmetric else 1.0
+    axes.imshow(image, cmap="gray", vmin=-reach if symmetric else 0.0, vmax=reach, interpolation="nearest")
+
+
+def _row(images: np.ndarray, symmetric: bool) -> bytes:
+    """Images `[n, h, w]` (or in colour) beside each other as a PNG, pixel by pixel."""
+    from PIL import Image
+
+    times = -(-_WIDTH // images.shape[2])
+    pixels = np.stack([_levels(image, symmetric) for image in images]).repeat(times, axis=1).repeat(times, axis=2)
+    if pixels.ndim == 3:
+        pixels = np.repeat(pixels[..., None], 3, axis=-1)
+    pixels = np.round(255 * pixels).astype(np.uint8)
+    gap = np.full((pixels.shape[1], _GAP, 3), 255, np.uint8)
+    pieces = [piece for image in pixels for piece in (gap, image)][1:]
+    buffer = io.BytesIO()
+    Image.fromarray(np.concatenate(pieces, axis=1)).save(buffer, format="PNG")
+    return buffer.getvalue()
+
+
+def _levels(image: np.ndarray, symmetric: bool) -> np.ndarray:
+    """Grey levels or colours in [0, 1]; with `symmetric` zero is the middle grey."""
+    return np.clip(image / (2 * _reach(image)) + 0.5 if symmetric else image, 0, 1)
+
+
+def _reach(image: np.ndarray) -> float:
+    return max(float(np.abs(image).max()), math.ulp(1.0))
