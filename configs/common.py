@@ -22,8 +22,30 @@ def orl_faces(*, height: int, width: int) -> ConfigDict:
     data = ConfigDict()
     data.loader = "orl"  # orl, folders (one folder a person), lfw, matlab (fea/gnd file); verify and score: embeddings
     data.root = placeholder(str)  # where your copy is; None takes the faces of the extra
-    data.options = ConfigDict({"size": (height, width)})  # keyword arguments of the loader
+    data.options = options_of_vectors()  # keyword arguments of the loader
+    data.options.size = (height, width)
     return data
+
+
+def options_of_vectors() -> ConfigDict:
+    """How `loader = "embeddings"` reads a file of vectors, where the file does not tell; None where it does."""
+    options = ConfigDict()
+    options.features = placeholder(str)  # an array of an .npz; FIRST:LAST, the columns of a table
+    options.labels = placeholder(str)  # an array, a column, or a text file: FILE or FILE:COLUMN; Kaldi's utt2spk
+    options.files = placeholder(str)  # an array or a column with names of files
+    return options
+
+
+def people() -> ConfigDict:
+    """Who of the set takes part."""
+    return ConfigDict({"min_images": 1, "max_images": placeholder(int)})  # of a person; None takes all of them
+
+
+def embedded(config: ConfigDict) -> None:
+    """Vectors of a network in `config.data`, a file of `experiments.embed` or of another tool, with all dimensions."""
+    config.data.loader = "embeddings"
+    config.data.options = options_of_vectors()
+    config.image_steps = ()
 
 
 def camera_change() -> ConfigDict:
@@ -32,7 +54,8 @@ def camera_change() -> ConfigDict:
     study.target = ConfigDict()
     study.target.loader = placeholder(str)  # a set of other people; camera: the same faces by a simulated camera (ORL)
     study.target.root = placeholder(str)
-    study.target.options = ConfigDict({"size": (56, 46)})
+    study.target.options = options_of_vectors()
+    study.target.options.size = (56, 46)
     study.camera = ConfigDict({"size": 12, "noise": 40.0})  # pixels a side, grey levels of 255
     study.num_splits = 20
     study.source_people = 16  # of the one set, when the target is simulated
@@ -41,11 +64,24 @@ def camera_change() -> ConfigDict:
     study.test_people = 10
     study.max_images = 10  # of a person, to calibrate and test: nobody's pairs decide alone
     study.image_steps = ()  # none: the grey values themselves
-    study.num_components = 20  # PCA of the source
+    study.num_components = 20  # PCA of the source; None keeps all dimensions
     study.length_normalize = False
     study.num_iters = 30
     study.weights = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)  # w = lambda / (1 + lambda)
     return study
+
+
+def embedded_domains(config: ConfigDict) -> None:
+    """Two files of vectors of one network, of different people: `--config.data.root` and `--config.target.root`."""
+    embedded(config)
+    config.target.loader = "embeddings"
+    config.target.options = options_of_vectors()
+    config.people.min_images = 2
+    config.people.max_images = 20
+    config.num_components = None
+    config.target_people = (5, 20, 80)
+    config.calibration_people = 40
+    config.test_people = 100
 
 
 def variant(config: ConfigDict, name: str | None, changes: Mapping[str, Change]) -> ConfigDict:

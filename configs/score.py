@@ -19,18 +19,21 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.task = "verify"  # verify pairs, or identify probes
     config.model = placeholder(str)  # params/verifier.safetensors of a run of experiments.verify
     config.prior = 0.5  # probability, before looking, of one person; identify: of somebody enrolled
-    config.images = _folder()  # verify: one folder a person
+    config.images = _folder(min_people=0)  # verify: one folder a person, or a flat folder
     config.pairs = placeholder(str)  # verify: CSV with the header a,b,same, or a,b if the truth is unknown
-    config.gallery = _folder()  # identify: people to know, one folder each, any number of photos
-    config.probes = _folder()  # identify: photos to name; names of folders serve only to count right answers
+    config.gallery = _folder(min_people=1)  # identify: people to know, one folder each, any number of photos
+    config.probes = _folder(min_people=0)  # identify: photos to name; names of folders only count right answers
     return common.variant(config, variant, {"identify": _identify})
 
 
-def _folder() -> ConfigDict:
+def _folder(*, min_people: int) -> ConfigDict:
+    """A set of images or vectors; with `min_people = 0` nobody needs to know whom they show."""
     data = ConfigDict()
-    data.loader = "folders"  # or embeddings: an .npz of `experiments.embed` or of another tool
+    data.loader = "folders"  # or embeddings: vectors of `experiments.embed` or of another tool
     data.root = placeholder(str)
-    data.options = ConfigDict({"size": (56, 46), "min_people": 1})
+    data.options = common.options_of_vectors()
+    data.options.size = (56, 46)
+    data.options.min_people = min_people
     return data
 
 

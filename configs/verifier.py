@@ -66,7 +66,7 @@ def _vectors(config: ConfigDict) -> None:
 def _embeddings(config: ConfigDict) -> None:
     _vectors(config)
     config.data.loader = "embeddings"
-    config.data.options = ConfigDict()
+    config.data.options = common.options_of_vectors()
 
 
 def _images(config: ConfigDict) -> None:

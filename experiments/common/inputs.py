@@ -2,6 +2,8 @@
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,35 +25,49 @@ class Vectors:
     """Known people as vectors: encoded images, or embeddings of another tool."""
 
     x: np.ndarray  # [n, d]
-    ids: np.ndarray  # int32 [n]
+    ids: np.ndarray  # int32 [n]; all -1 where nobody knows whom the rows show
     names: tuple[str | int, ...]
     files: tuple[str, ...] = ()
     images: np.ndarray | None = None  # for pictures of a report
     credit: str = ""
 
 
-def path_of(config: ConfigDict) -> str | None:
-    """The path of a section's data, for the record of a run; None when the section names no set."""
+def path_of(config: ConfigDict) -> str | tuple[Path, ...] | None:
+    """The path of a section's data, for the record of a run; None when the section names no set.
+
+    Vectors may come with other files: their labels, the archives of a list.
+    """
+    if config.loader == "embeddings" and config.root is not None:
+        return data.embeddings.sources(config.root, labels=given(config.options).get("labels"))
     return str(data.orl.find()) if config.root is None and config.loader == "orl" else config.root
+
+
+def given(options: ConfigDict) -> dict[str, Any]:
+    """The options of a loader that are not None: a config lists those of several loaders."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def load_faces(config: ConfigDict) -> LabeledImages:
     """The labelled faces that `config.data` names; one photo under two names is refused."""
     loader: Callable[..., LabeledImages] = sections.one("config.data.loader", config.loader, data.LOADERS)
     _check_root(config)
-    faces = loader(config.root, **sections.arguments(config.options, loader))
+    faces = loader(config.root, **sections.arguments(given(config.options), loader))
     overlap.refuse_shared_rows(overlap.Known(faces.images, faces.ids, faces.names), source=_source(config))
     return faces
 
 
 def load_vectors(config: ConfigDict, steps: ImagePipeline) -> Vectors:
-    """Faces through the image steps, or the features of an `.npz` file with `loader = "embeddings"` as they are."""
+    """Faces through the image steps, or vectors as they are with `loader = "embeddings"`.
+
+    The format of a file of vectors is told by the file; the options `features`, `labels` and `files` name its arrays
+    or columns, or a file of labels, and with `min_people = 0` labels may be missing.
+    """
     checks.one_of("config.data.loader", config.loader, (*data.LOADERS, "embeddings"))
     if config.loader != "embeddings":
         return vectors_of(load_faces(config), steps)
     _check_root(config)
     # Options of an image loader that the reader of embeddings does not take have no meaning here.
-    loaded = data.embeddings.load(config.root, **sections.arguments_of(data.embeddings.load, config.options))
+    loaded = data.embeddings.load(config.root, **sections.arguments_of(data.embeddings.load, given(config.options)))
     overlap.refuse_shared_rows(overlap.Known(loaded.features, loaded.ids, loaded.names), source=_source(config))
     x = loaded.features.astype(working_dtype())
     return Vectors(x=x, ids=loaded.ids, names=loaded.names, files=loaded.files)

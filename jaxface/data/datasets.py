@@ -27,7 +27,7 @@ class Listing:
 
     root: Path
     files: tuple[str, ...]  # [n], relative to root, "/" between folders
-    ids: np.ndarray  # int32 [n], dense: names[ids[i]] is the person of files[i]
+    ids: np.ndarray  # int32 [n], dense: names[ids[i]] is the person of files[i]; all -1 of a flat folder
     names: tuple[Name, ...]  # [c]
     ignored: tuple[str, ...] = ()  # hidden files, other kinds of files, folders without images
     credit: str = ""  # for the foot of a report

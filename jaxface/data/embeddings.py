@@ -21,8 +21,9 @@ from jaxface.core import checks, messages
 from jaxface.core.labels import dense
 from jaxface.data import archives, storage, vector_files
 from jaxface.data.datasets import Name, check_files
+from jaxface.data.vector_files import sources
 
-__all__ = ["load", "save"]
+__all__ = ["load", "save", "sources"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)

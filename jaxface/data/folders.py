@@ -28,8 +28,10 @@ def scan(
     Left out and named in `ignored`: hidden files and folders, files whose suffix is not one of `suffixes`, files
     beside the folders, folders inside them, and folders without images. A symbolic link that leads out of `root` or
     to itself is an error, and so are a folder that may not be read and an image whose name is not UTF-8.
+
+    min_people: with 0, the images of a flat folder are listed too, with ids of -1: nobody says whom they show.
     """
-    checks.at_least("min_people", min_people, 1)
+    checks.at_least("min_people", min_people, 0)
     root = storage.existing_folder(root, "root")
     files: list[str] = []
     ids: list[int] = []
@@ -47,7 +49,10 @@ def scan(
             names.append(person.name)
         else:
             ignored.append(messages.printable(_relative(root, person)))
-    _check_people(root, names, ignored, min_people, suffixes)
+    if not names and min_people == 0:
+        files, ignored = _flat(root, ignored, suffixes)
+        ids = [-1] * len(files)
+    _check_people(root, names, ignored, min_people if files else max(min_people, 1), suffixes)
     return Listing(
         root=root,
         files=tuple(files),
@@ -98,6 +103,15 @@ def load(
     """`read(scan(root))`: every image of every person; options as in `images.read_image`."""
     listing = scan(root, min_people=min_people)
     return read(listing, color=color, size=size, crop=crop, max_pixels=max_pixels, workers=workers)
+
+
+def _flat(root: Path, ignored: list[str], suffixes: Collection[str]) -> tuple[list[str], list[str]]:
+    """The images that stand in `root` itself, and what else was left out."""
+    files = [_relative(root, entry) for entry in _entries(root, root) if _is_image(entry, suffixes)]
+    for file in files:
+        checks.utf8(file, f"An image in {messages.printable(root)}")
+    listed = {messages.printable(file) for file in files}
+    return files, [name for name in ignored if name not in listed]
 
 
 def _entries(root: Path, folder: Path) -> list["os.DirEntry[str]"]:

@@ -153,3 +153,19 @@ def test_a_folder_that_may_not_be_listed(people, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: "ben" not in str(path) and is_allowed(path, mode))
     with pytest.raises(PermissionError, match=r"A folder of images, .*ben, may not be read by this user"):
         folders.scan(people)
+
+
+def test_a_flat_folder_where_nobody_needs_labels(tmp_path, write_image):
+    for name in ("10.png", "2.png", "notes.txt"):
+        write_image(tmp_path / name) if name.endswith("png") else (tmp_path / name).write_text("x")
+    listing = folders.scan(tmp_path, min_people=0)
+    assert (listing.files, listing.ids.tolist(), listing.names) == (("2.png", "10.png"), [-1, -1], ())
+    assert listing.ignored == ("notes.txt",)
+    assert folders.load(tmp_path, min_people=0).images.shape == (2, 6, 4)
+    with pytest.raises(ValueError, match=r"holds no folder with images.*Put the images of each person into a folder"):
+        folders.scan(tmp_path, min_people=1)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="empty is empty"):
+        folders.scan(tmp_path / "empty", min_people=0)
+    write_image(tmp_path / "ann" / "1.png")
+    assert folders.scan(tmp_path, min_people=0).files == ("ann/1.png",)  # the photos beside the folder are left out

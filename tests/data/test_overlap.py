@@ -69,3 +69,7 @@ def test_identical_rows(rng):
     asked = np.stack([rows[3], rows[3] + 1e-3, rows[0], -rows[0]])
     assert identical_rows(rows, asked.astype(np.float32)).tolist() == [True, False, True, False]
     assert identical_rows(rows[:0], asked).tolist() == [False] * 4
+
+
+def test_rows_without_a_name_are_not_compared():
+    refuse_shared_rows(Known(np.ones((3, 2)), np.array([-1, -1, 0]), ("ann",)), source="mine")

@@ -119,3 +119,10 @@ def test_files_without_the_truth(tmp_path):
         pairs.load_unlabeled(tmp_path / "pairs.csv", FILES)
     (tmp_path / "pairs.csv").write_text("a,b,same\nann/1.png,ann/2.png,1\n")
     assert pairs.has_truth(tmp_path / "pairs.csv")
+
+
+def test_a_name_of_several_rows_is_refused_where_a_pair_uses_it(tmp_path):
+    (tmp_path / "pairs.csv").write_text("a,b,same\nx,y,1\n")
+    assert pairs.load(tmp_path / "pairs.csv", ["x", "y", "z", "z"]).first.tolist() == [0]
+    with pytest.raises(ValueError, match=r"line 2: 'x' names several rows"):
+        pairs.load(tmp_path / "pairs.csv", ["x", "y", "x"])

@@ -16,20 +16,20 @@ from jaxface.faces import pipeline
 from jaxface.runtime import sections
 
 VARIANTS = {
-    "committee": ["default", "smoke", "yaleb", "lfw"],
-    "embed": ["default"],
+    "committee": ["default", "smoke", "yaleb", "lfw", "embeddings"],
+    "embed": ["default", "aligned"],
     "evaluate": ["default"],
-    "finetune": ["default", "smoke"],
-    "hallucinate": ["default", "smoke", "lfw"],
+    "finetune": ["default", "smoke", "embeddings"],
+    "hallucinate": ["default", "smoke", "lfw", "million"],
     "kernel_maps": ["default", "smoke"],
     "retrieve": ["default", "smoke", "many"],
     "score": ["default", "identify"],
     "super_vector": ["default", "smoke", "lfw", "two_view"],
     "tour": ["default", "smoke"],
     "verifier": ["default", "smoke", "embeddings", "images", "photos"],
-    "verify": ["default", "smoke", "lfw"],
-    "verify_lfw": ["default", "view1"],
-    "weak_labels": ["default", "smoke", "raw", "yale", "yaleb"],
+    "verify": ["default", "smoke", "lfw", "embeddings"],
+    "verify_lfw": ["default", "view1", "embeddings"],
+    "weak_labels": ["default", "smoke", "raw", "yale", "yaleb", "embeddings"],
 }
 CASES = [(name, variant) for name, variants in VARIANTS.items() for variant in variants]
 
@@ -67,13 +67,13 @@ def test_builds_locked_and_binds(name, variant):
     for section in config.values():
         if isinstance(section, ConfigDict) and "loader" in section and section.loader is not None:
             others = {"embeddings": data.embeddings.load, "photos": lambda root: root}
-            sections.arguments(section.options, {**data.LOADERS, **others}[section.loader])
+            sections.arguments(inputs.given(section.options), {**data.LOADERS, **others}[section.loader])
 
 
 @pytest.mark.parametrize(("name", "variant"), CASES)
 def test_variants_change_values_and_never_keys(name, variant):
     changed, plain = config_of(name, variant), config_of(name, None)
-    free = ("pixels.pipelines", "data.options")  # named pipelines and arguments of a loader, not fields
+    free = ("pixels.pipelines", "data.options", "target.options")  # named pipelines and arguments of a loader, not fields
     assert {k for k in keys(changed) if not k.startswith(free)} == {k for k in keys(plain) if not k.startswith(free)}
 
 

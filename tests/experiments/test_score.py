@@ -147,3 +147,24 @@ def test_embeddings_in_and_the_same_error_rates_from_the_saved_model(tmp_path, r
     narrow = {name: value for name, value in narrow.items() if not name.endswith("options")}
     with pytest.raises(ValueError, match="the model was fitted to vectors of 12 dimensions; got 5"):
         launch.execute(score.run, scoring("identify", model=again.model, **narrow), tmp_path / "c")
+    known = data.embeddings.load(folder / "test" / "test.npz")
+    np.savez(tmp_path / "plain.npz", vectors=known.features, files=known.files)
+    np.savetxt(tmp_path / "probes.csv", known.features, delimiter=",")
+    with again.unlocked():
+        again.images.root = str(tmp_path / "plain.npz")
+    plain = launch.execute(score.run, again, tmp_path / "plain")  # nobody says whom the rows show
+    assert plain == found | {"largest share of a person in the same pairs": None}
+    who = scoring(
+        "identify", model=str(folder / "params" / "verifier.safetensors"), gallery__loader="embeddings",
+        gallery__root=str(folder / "test" / "test.npz"), probes__loader="embeddings",
+        probes__root=str(tmp_path / "probes.csv"),
+    )  # fmt: skip
+    named = launch.execute(score.run, who, tmp_path / "who")
+    assert named["probes"] == len(known.files)
+    assert (named["identification rate of these"], named["strangers given a name"]) == (None, 0)
+    with pytest.raises(ValueError, match=r"plain\.npz has no labels: it holds files"):
+        launch.execute(score.run, scoring(
+            "identify", model=str(folder / "params" / "verifier.safetensors"), gallery__loader="embeddings",
+            gallery__root=str(tmp_path / "plain.npz"), probes__loader="embeddings",
+            probes__root=str(tmp_path / "probes.csv"),
+        ), tmp_path / "none")  # fmt: skip
