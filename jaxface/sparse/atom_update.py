@@ -28,7 +28,7 @@ S = TypeVar("S")
 Normal = Callable[[jax.Array], jax.Array]  # v [d] -> R'R v [d]
 AtomUpdate = Callable[[Normal, jax.Array], jax.Array]  # (R'R, R'g [d]) -> unit atom [d], zero where R'g is
 
-_CHUNK = 32  # users per chunk; their number is data-dependent, shapes are not
+CHUNK = 32  # users per chunk; their number is data-dependent, shapes are not
 _MAX_RESTARTS = 200
 
 
@@ -47,17 +47,18 @@ class Users(NamedTuple):
     start: jax.Array  # int32 []
     end: jax.Array  # int32 []
     sparsity: int
+    chunk: int = CHUNK
 
     def fold(self, visit: Callable[[S, "Chunk"], S], init: S) -> S:
         """Folds `visit` over the users, a chunk at a time."""
 
         def body(i: jax.Array, state: S) -> S:
-            first = self.start + i * _CHUNK
-            entries = jax.lax.dynamic_slice_in_dim(self.entries, first, _CHUNK)
-            is_user = first + jnp.arange(_CHUNK, dtype=jnp.int32) < self.end
+            first = self.start + i * self.chunk
+            entries = jax.lax.dynamic_slice_in_dim(self.entries, first, self.chunk)
+            is_user = first + jnp.arange(self.chunk, dtype=jnp.int32) < self.end
             return visit(state, Chunk(entries, entries // self.sparsity, is_user))
 
-        return jax.lax.fori_loop(0, (self.end - self.start + _CHUNK - 1) // _CHUNK, body, init)
+        return jax.lax.fori_loop(0, (self.end - self.start + self.chunk - 1) // self.chunk, body, init)
 
 
 class Chunk(NamedTuple):
@@ -71,13 +72,12 @@ class Chunk(NamedTuple):
 def update_atoms(book: Codebook, *, atom_update: AtomUpdate) -> Codebook:
     """One pass over the atoms in their order; an atom without users stays as it is."""
     n, sparsity = book.codes.values.shape
-    entries, ends = _users(book.codes, num_atoms=book.atoms.shape[0])
+    entries, starts, ends = users_by_atom(book.codes, num_atoms=book.atoms.shape[0])
 
     def step(state: tuple[jax.Array, jax.Array], row: tuple[jax.Array, ...]) -> tuple[Any, jax.Array]:
         atom, start, end = row
         return _update_atom(Users(entries, start, end, sparsity), atom, *state, atom_update)
 
-    starts = jnp.concatenate([jnp.zeros(1, jnp.int32), ends[:-1]])
     state = book.codes.values.reshape(-1), book.residual
     (values, residual), atoms = jax.lax.scan(step, state, (book.atoms, starts, ends))
     return Codebook(atoms, book.codes._replace(values=values.reshape(n, sparsity)), residual)
@@ -132,9 +132,9 @@ def count_users(codes: SparseCode, *, num_atoms: int) -> jax.Array:
     return jax.ops.segment_sum(jnp.ones_like(place), place, num_atoms)
 
 
-def _users(codes: SparseCode, *, num_atoms: int) -> tuple[jax.Array, jax.Array]:
-    """Places in the flat codes sorted by atom, padded by a chunk, and where the users of each atom end."""
+def users_by_atom(codes: SparseCode, *, num_atoms: int, chunk: int = CHUNK) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Places in the flat codes sorted by atom, padded by a chunk, and where the users of each atom start and end."""
     place = jnp.where(codes.values != 0, codes.indices, num_atoms).reshape(-1)
     entries = jnp.argsort(place, stable=True).astype(jnp.int32)
     ends = jnp.cumsum(count_users(codes, num_atoms=num_atoms), dtype=jnp.int32)
-    return jnp.pad(entries, (0, _CHUNK)), ends
+    return jnp.pad(entries, (0, chunk)), jnp.concatenate([jnp.zeros(1, jnp.int32), ends[:-1]]), ends

@@ -193,24 +193,33 @@ def code_signals(dictionary: Dictionary, x: jax.Array, *, sparsity: int, block_s
 
 def is_too_coherent(atoms: jax.Array, max_coherence: ArrayLike) -> jax.Array:
     """Which atoms `[k, d]` (rows) have a cosine above `max_coherence`, of either sign, with an earlier one."""
-    cosines = jnp.minimum(jnp.abs(distances.cosine_matrix(atoms, atoms)), 1)  # above 1 by rounding
-    return (jnp.tril(cosines, -1) > max_coherence).any(axis=1)
+    return repeats(distances.cosine_matrix(atoms, atoms), max_coherence)
+
+
+def repeats(cosines: jax.Array, max_coherence: ArrayLike) -> jax.Array:
+    """Which atoms `[k]` repeat an earlier one, by their cosines `[k, k]`."""
+    sizes = jnp.minimum(jnp.abs(cosines), 1)  # above 1 by rounding
+    return (jnp.tril(sizes, -1) > max_coherence).any(axis=1)
 
 
 def replace_atoms(book: Codebook, x: jax.Array, is_unfit: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Atoms `[k, d]` after the replacement of the unfit ones, and which atoms `[k]` were replaced.
+    """Atoms `[k, d]` after the replacement of the unfit ones, and which atoms `[k]` were replaced."""
+    signals, replaced = substitutes(book.residual, x, is_unfit)
+    return jnp.where(replaced[:, None], distances.normalize(x[signals]), book.atoms), replaced
+
+
+def substitutes(residual: jax.Array, x: jax.Array, is_unfit: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The signal int32 `[k]` for each unfit atom, and which atoms `[k]` have one.
 
     The r-th unfit atom becomes the signal with the r-th largest error, as long as that error is more than rounding.
     """
-    n, k = x.shape[0], book.atoms.shape[0]
-    left = distances.norm(book.residual)
-    worst, signals = jax.lax.top_k(left, min(n, k))
+    n, k = x.shape[0], is_unfit.shape[0]
+    worst, signals = jax.lax.top_k(distances.norm(residual), min(n, k))
     turn = jnp.cumsum(is_unfit) - 1
     taken = jnp.clip(turn, 0, worst.shape[0] - 1)
-    candidates = x[signals[taken]]
+    size = distances.norm(x)[signals[taken]]
     rounding = 32 * machine.eps(x.dtype)
-    replaced = is_unfit & (turn < worst.shape[0]) & (worst[taken] > rounding * distances.norm(candidates))
-    return jnp.where(replaced[:, None], distances.normalize(candidates), book.atoms), replaced
+    return signals[taken], is_unfit & (turn < worst.shape[0]) & (worst[taken] > rounding * size)
 
 
 def _cost(book: Codebook, replaced: jax.Array) -> jax.Array:

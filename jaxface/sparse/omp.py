@@ -103,6 +103,11 @@ def batch_encoder(dictionary: Dictionary, *, sparsity: int, tol: ArrayLike = 0.0
     return _coder(_atoms_of(unit.T @ unit), unit, length, sparsity, tol)
 
 
+def unit_encoder(unit: jax.Array, gram: jax.Array, *, sparsity: int) -> Callable[[jax.Array], SparseCode]:
+    """`batch_encoder` for atoms of length one `[d, k]` whose Gram matrix `[k, k]` is known."""
+    return _coder(_atoms_of(gram), unit, jnp.ones(unit.shape[1], unit.dtype), sparsity, 0.0)
+
+
 def _coder(
     atoms: Atoms, unit: jax.Array, length: jax.Array, sparsity: int, tol: ArrayLike
 ) -> Callable[[jax.Array], SparseCode]:

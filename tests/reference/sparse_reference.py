@@ -91,9 +91,25 @@ def kernel_ksvd(gram, coefficients, sparsity, num_iters):
     return a, np.array(errors)
 
 
-def surrogate(atoms, moment, cross):
-    """`-2 tr D'B + tr D'D A`, what a step of the stream descends."""
-    return -2 * np.trace(atoms.T @ cross) + np.trace(atoms.T @ atoms @ moment)
+def stream_step(atoms, past, codes, x):
+    """A step of a stream on dense arrays: atoms `[d, k]` of length one, their new weights, and the length of the step.
+
+    The parabola `|Y - (D + t S) X|^2 + sum_j p_j t^2 |s_j|^2` is taken through three of its points.
+    """
+    residual = x.T - atoms @ codes.T
+    weight = past + (codes**2).sum(axis=0)
+    used = weight > 0
+    step = np.where(used, residual @ codes / np.where(used, weight, 1), 0)
+
+    def value(t):
+        return ((residual - t * step @ codes.T) ** 2).sum() + t**2 * (past * (step**2).sum(axis=0)).sum()
+
+    curvature = (value(1) + value(-1)) / 2 - value(0)
+    best = (value(-1) - value(1)) / 4 / curvature if curvature > 0 else 1.0
+    length = 1.0 if value(1) <= value(0) else best
+    moved = atoms + length * step
+    size = np.linalg.norm(moved, axis=0)
+    return moved / size, weight * size**2, length
 
 
 def affine_posterior(mean, cov, visible, pixels):

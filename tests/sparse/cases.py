@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from jaxface.linalg import gram
-from jaxface.sparse import atom_update, dictionary, kernel_ksvd, ksvd, omp, online
+from jaxface.sparse import atom_update, batch_step, dictionary, kernel_ksvd, ksvd, omp, online
 from jaxface.sparse.atom_update import Codebook
 from jaxface.sparse.dictionary import Dictionary, KernelDictionary, SparseCode
 from tests.transformations import Case
@@ -43,6 +43,17 @@ def kernel_atoms(rng):
     a = 0.5 * rng.normal(size=(N, K))
     kernel, train = gram.Gaussian(bandwidth=rng.uniform(3, 5)), signals(rng)
     return KernelDictionary(kernel=kernel, train=train, coefficients=a, gram=a.T @ np.asarray(kernel(train, train)) @ a)
+
+
+def unit_rows(rng):
+    rows = rng.normal(size=(K, D))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def products(rng):
+    """Of other atoms: the two are independent arguments."""
+    rows = unit_rows(rng)
+    return rows @ rows.T
 
 
 def code(rng):
@@ -85,6 +96,16 @@ CASES = [
     Case(ksvd.replace_atoms, lambda r: (book(r), signals(r), r.random(K) < 0.5)),
     Case(kernel_ksvd.init, lambda r: (key(r), kernel_atoms(r).kernel, signals(r)), {"num_atoms": K}),
     Case(kernel_ksvd.fit, lambda r: (kernel_atoms(r),), SWEEPS, factor=1e4),
+    Case(ksvd.repeats, lambda r: (r.uniform(-1, 1, size=(K, K)), np.float64(0.5))),
+    Case(ksvd.substitutes, lambda r: (signals(r), signals(r), r.random(K) < 0.5)),
+    Case(batch_step.gram, lambda r: (r.normal(size=(K, D)),)),
+    Case(batch_step.code, lambda r: (unit_rows(r), products(r), signals(r)), {"sparsity": S, "block_size": 4},
+         factor=10),
+    Case(batch_step.weigh, lambda r: (codes(r),), {"num_atoms": K}),
+    Case(batch_step.correlate, lambda r: (codes(r), signals(r)), {"num_atoms": K}),
+    Case(batch_step.guarded, lambda r: (r.normal(size=(K, D)), 9 * r.random(K), r.random(K), codes(r)),
+         {"block_size": 4}),
+    Case(batch_step.replace, lambda r: (unit_rows(r), signals(r), r.permutation(N)[:K], r.random(K) < 0.5)),
     Case(online.init, lambda r: (atoms(r),)),
     Case(online.update, lambda r: (state(r), signals(r)), {"sparsity": S}, factor=100),
 ]  # fmt: skip
@@ -93,6 +114,10 @@ EXEMPT = [
     atom_update.approximate,  # take a function; update_atoms runs them
     atom_update.exact,
     omp.batch_encoder,  # returns a function, which encode_batch runs
+    omp.unit_encoder,  # the same, which batch_step.code runs
+    atom_update.users_by_atom,  # places of entries, which batch_step.correlate reads
+    batch_step.fade,  # a number of numbers
+    online.batch_size,  # an integer of an integer
     online.fit_stream,  # a loop on the host over online.update
     kernel_ksvd.gram_bytes,  # an integer
     dictionary.check_dictionary,  # raise or return nothing

@@ -13,6 +13,7 @@ from tests.sparse import draws
 from tests.tolerances import assert_close
 
 K, D = 12, 8
+KEEP = {"max_coherence": 1.0, "min_share": 0.0}  # no atom is replaced
 
 
 def signals(rng, n=160):
@@ -27,42 +28,50 @@ def stream(rng):
     return online.init(draws.dictionary(rng, d=D, k=K))
 
 
+def dense(codes):
+    return jax.vmap(lambda code: as_vector(code, num_atoms=K))(codes)
+
+
 def error(dictionary, x):
-    codes = omp.encode_batch(dictionary, x, sparsity=3)
-    rows = jax.vmap(lambda code: as_vector(code, num_atoms=dictionary.atoms.shape[1]))(codes)
+    rows = dense(omp.encode_batch(dictionary, x, sparsity=3))
     return float(((x - rows @ dictionary.atoms.T) ** 2).sum())
 
 
-def test_the_sums_are_those_of_the_codes(rng):
-    """With every dictionary's own codes, batch after batch, and without forgetting; up to the scaling of atoms."""
-    x = signals(rng)
-    state = stream(rng)
-    moment, cross = np.zeros((K, K)), np.zeros((D, K))
-    for batch in batches(x):
-        codes = omp.encode_batch(state.dictionary, batch, sparsity=3)
-        rows = np.asarray(jax.vmap(lambda code: as_vector(code, num_atoms=K))(codes))
-        moment, cross = moment + rows.T @ rows, cross + batch.T @ rows
-        before = np.asarray(state.dictionary.atoms)
-        state, _ = online.update(state, batch, sparsity=3, forgetting=0.0, max_coherence=1.0, min_share=0.0)
-        after = np.asarray(state.dictionary.atoms)
-        scale = np.sqrt(np.diag(state.code_moment) / np.where(np.diag(moment) > 0, np.diag(moment), 1))
-        moment, cross = moment * np.outer(scale, scale), cross * scale
-        assert_close(state.code_moment, moment, factor=10)
-        assert_close(state.cross_moment, cross, factor=10)
-        # The atoms before normalisation descend; so do those after, with their own sums.
-        assert reference.surrogate(after, moment, cross) < reference.surrogate(before / scale, moment, cross)
+def together(rng):
+    """Three atoms in nearly equal parts, and a direction that none of them has: each alone would make up for it."""
+    pattern = np.eye(D)[:3].sum(axis=0) + 0.3 * np.eye(D)[7]
+    return rng.uniform(1, 2, size=(160, 1)) * pattern + 0.01 * rng.normal(size=(160, D))
+
+
+@pytest.mark.parametrize(("draw", "is_cut"), [(signals, False), (together, True)])
+def test_a_step_is_its_formula_written_densely(draw, is_cut, rng):
+    """Batch after batch, with the codes of every dictionary; the guard cuts steps where codes overlap much."""
+    x = draw(rng)
+    atoms = np.concatenate([np.eye(D)[:, :6], draws.unit_columns(rng, D, K - 6)], axis=1)
+    state = online.init(Dictionary(atoms=jnp.asarray(atoms)))
+    weight, num_cut = np.zeros(K), 0
+    for number, batch in enumerate(batches(x), start=1):
+        codes = np.asarray(dense(omp.encode_batch(Dictionary(atoms=jnp.asarray(atoms)), batch, sparsity=3)))
+        atoms, weight, length = reference.stream_step(atoms, (1 - 1 / number) * weight, codes, batch)
+        num_cut += length < 1
+        state, step = online.update(state, batch, sparsity=3, **KEEP)
+        assert bool(step.is_cut) == (length < 1)
+        assert_close(state.atoms, atoms.T, factor=10)
+        assert_close(state.weight, weight, factor=10)
     assert int(state.num_batches) == 4
+    assert int(state.num_cut) == num_cut
+    assert (num_cut > 0) == is_cut
 
 
 def test_forgetting_fades_what_was_before(rng):
     """At batch t = 2 with exponent 1 the past counts a half, with infinity-like exponents nothing."""
     x = signals(rng)
-    state, _ = online.update(stream(rng), x[:40], sparsity=3, min_share=0.0, max_coherence=1.0)
-    coded = [online.update(state, x[40:80], sparsity=3, forgetting=f, min_share=0.0, max_coherence=1.0)[0]
-             for f in (0.0, 1.0, 60.0)]  # fmt: skip
-    users = [np.asarray(s.num_users) for s in coded]
+    state, _ = online.update(stream(rng), x[:40], sparsity=3, **KEEP)
+    coded = [online.update(state, x[40:80], sparsity=3, forgetting=f, **KEEP)[0] for f in (0.0, 1.0, 60.0)]
+    users, seen = [np.asarray(s.num_users) for s in coded], [np.asarray(s.num_signals) for s in coded]
     assert_close(users[1] - users[2], np.asarray(state.num_users) / 2)
     assert_close(users[0] - users[2], np.asarray(state.num_users))
+    assert_close(seen[1], np.full(K, 60.0))
 
 
 def test_one_pass_comes_near_the_fit_in_memory():
@@ -121,10 +130,55 @@ def test_unused_atoms_move_to_signals_that_are_coded_badly(rng):
     atoms[:, 3] = np.eye(8)[7]
     state, step = online.update(online.init(Dictionary(atoms=jnp.asarray(atoms))), x, sparsity=3)
     assert int(step.num_replaced) >= 1
-    assert not np.asarray(state.code_moment[3]).any()
-    assert not np.asarray(state.cross_moment[:, 3]).any()
+    assert (state.weight[3], state.num_users[3], state.num_signals[3]) == (0, 0, 0)
     assert abs(state.dictionary.atoms[7, 3]) < 1e-12
     assert_close(jnp.linalg.norm(state.dictionary.atoms, axis=0), np.ones(K))
+
+
+def test_atoms_are_judged_by_the_signals_since_they_were_placed(rng):
+    """One user is a usual share of three signals, and too few of three thousand."""
+    x = signals(rng, n=4)
+    for num_signals, num_replaced in ((3.0, 0), (3000.0, 1)):
+        state = stream(np.random.default_rng(0))._replace(
+            num_users=jnp.full(K, 1000.0).at[7].set(1),
+            num_signals=jnp.full(K, 3000.0).at[7].set(num_signals),
+            num_batches=jnp.asarray(1000, jnp.int32),
+        )
+        _, step = online.update(state, x, sparsity=1, min_share=0.1)
+        assert int(step.num_replaced) == num_replaced
+
+
+def test_an_atom_that_repeats_an_earlier_one_is_replaced(rng):
+    atoms = np.asarray(draws.dictionary(rng).atoms).copy()
+    atoms[:, 9] = -atoms[:, 2]
+    x = signals(rng, n=40)
+    state, step = online.update(online.init(Dictionary(atoms=jnp.asarray(atoms))), x, sparsity=3, min_share=0.0)
+    assert int(step.num_replaced) == int(state.num_replaced) == 1
+    rows = x / np.linalg.norm(x, axis=1, keepdims=True)
+    assert np.abs(rows - np.asarray(state.atoms[9])[None, :]).max(axis=1).min() < 1e-12
+
+
+def test_features_are_made_of_each_batch_and_the_state_that_came_stays(rng):
+    x = signals(rng)
+    start = stream(rng)
+    kept = jax.tree.map(np.array, start)
+    plain, info = online.fit_stream(start, [2 * batch for batch in batches(x)], sparsity=3)
+    made, made_info = online.fit_stream(start, batches(x), sparsity=3, features=lambda batch: 2 * batch)
+    for left, right in zip(
+        jax.tree.leaves((plain, info, kept)), jax.tree.leaves((made, made_info, start)), strict=True
+    ):
+        np.testing.assert_array_equal(left, right)
+    with pytest.raises(ValueError, match=r"features\(batch\) must have shape \[40, 8\]; got shape \(40, 3\)"):
+        online.fit_stream(start, batches(x), sparsity=3, features=lambda batch: batch[:, :3])
+    broken = np.where(np.arange(D) == 2, np.nan, x)
+    with pytest.raises(ValueError, match="batch must be finite; 40 of 320 values"):
+        online.fit_stream(start, batches(broken), sparsity=3, features=jnp.nan_to_num)
+
+
+def test_batches_grow_with_the_dictionary():
+    assert [online.batch_size(k) for k in (1, 128, 4096)] == [64, 128, 4096]
+    with pytest.raises(ValueError, match="num_atoms must be at least 1; got 0"):
+        online.batch_size(0)
 
 
 def test_zero_batches_change_nothing(rng):
@@ -132,7 +186,7 @@ def test_zero_batches_change_nothing(rng):
     after, step = online.update(state, np.zeros((40, D)), sparsity=3)
     assert_close(after.dictionary.atoms, state.dictionary.atoms)
     assert float(step.relative_error) == 0
-    assert np.isfinite(after.code_moment).all()
+    assert not np.asarray(after.weight).any()
 
 
 def test_no_batches():
