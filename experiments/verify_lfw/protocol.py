@@ -48,13 +48,13 @@ class Fold(NamedTuple):
     pairs: Pairs
 
 
-def folds(config: ConfigDict) -> tuple[Listing, list[Fold]]:
-    """The folds of View 2, or the one split of View 1."""
+def folds(config: ConfigDict, listing: Listing | None = None) -> tuple[Listing, list[Fold]]:
+    """The folds of View 2, or the one split of View 1; `listing` names the rows of embeddings."""
     if config.view == 1:
-        view = lfw.view1(config.data.root)
+        view = lfw.view1(config.data.root, listing=listing)
         rows = np.flatnonzero(np.isin(view.listing.ids, view.train_people))
         return view.listing, [Fold(rows, view.test_pairs)]
-    whole = lfw.view2(config.data.root)
+    whole = lfw.view2(config.data.root, listing=listing)
     pairs_of_folds = [np.flatnonzero(whole.pair_fold == fold) for fold in np.unique(whole.pair_fold)]
     parts = [Pairs(*(np.asarray(field)[chosen] for field in whole.pairs)) for chosen in pairs_of_folds]
     return whole.listing, [Fold(lfw.unrestricted_rows(whole, k), part) for k, part in enumerate(parts)]
@@ -92,32 +92,23 @@ def features(
 def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> np.ndarray:
     """Scores `[methods, pairs]` of one fold's pairs."""
     whitened = _whitened(config, x, ids, fold)
-    z, labels, tested, first, second = whitened
+    _, _, tested, first, second = whitened
     raw = x[np.unique(np.concatenate([fold.pairs.first, fold.pairs.second]))]
-    scores = [_cosines(jnp.asarray(raw[first]), jnp.asarray(raw[second])), _cosines(tested[first], tested[second])]
-    fisher, info = lda.fit(
-        z,
-        jnp.asarray(labels),
-        num_classes=int(labels.max()) + 1,
-        num_components=config.lda_components,
-        pca_components=config.num_components,
-    )
-    raise_if_failed(info, "LDA")
-    projected = _projected(fisher, tested)
-    scores.append(_cosines(projected[first], projected[second]))
-    scores += _joint_bayes_scores(config, whitened, variants=True)
-    scores += _joint_bayes_scores(config, _length_normalized(whitened), variants=False)
+    scores = [cosines(jnp.asarray(raw[first]), jnp.asarray(raw[second])), cosines(tested[first], tested[second])]
+    scores.append(discriminant_cosines(config, whitened, num_axes=config.num_components))
+    scores += joint_bayes_scores(config, whitened, variants=True)
+    scores += joint_bayes_scores(config, _length_normalized(whitened), variants=False)
     return np.stack([np.asarray(of_method, np.float64) for of_method in scores])
 
 
 def best_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> np.ndarray:
     """Scores `[pairs]` of length-normalised features and full EM alone."""
     whitened = _length_normalized(_whitened(config, x, ids, fold))
-    return np.asarray(_joint_bayes_scores(config, whitened, variants=False)[-1], np.float64)
+    return np.asarray(joint_bayes_scores(config, whitened, variants=False)[-1], np.float64)
 
 
-class _Whitened(NamedTuple):
-    """PCA of the training rows, whitened."""
+class Coordinates(NamedTuple):
+    """Training rows and the rows of the pairs: whitened principal coordinates, or embeddings as they are."""
 
     train: jax.Array  # [n, r]
     labels: np.ndarray  # [n]
@@ -126,7 +117,7 @@ class _Whitened(NamedTuple):
     second: np.ndarray  # [pairs]
 
 
-def _whitened(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> _Whitened:
+def _whitened(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> Coordinates:
     key = prng.stream(jax.random.key(config.seed), "pca")
     train = jnp.asarray(x[fold.train_rows])
     whitening, info = pca.fit_randomized(key, train, num_components=config.num_components, whiten=True)
@@ -134,17 +125,33 @@ def _whitened(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) ->
     needed, place = np.unique(np.concatenate([fold.pairs.first, fold.pairs.second]), return_inverse=True)
     first, second = place.reshape(2, -1)
     labels = dense(ids[fold.train_rows]).ids
-    return _Whitened(_projected(whitening, train), labels, _projected(whitening, jnp.asarray(x[needed])), first, second)
+    return Coordinates(
+        _projected(whitening, train), labels, _projected(whitening, jnp.asarray(x[needed])), first, second
+    )
 
 
-def _length_normalized(whitened: _Whitened) -> _Whitened:
+def _length_normalized(whitened: Coordinates) -> Coordinates:
     train, tested = verifier.normalize_length(whitened.train), verifier.normalize_length(whitened.tested)
     return whitened._replace(train=train, tested=tested)
 
 
-def _joint_bayes_scores(config: ConfigDict, whitened: _Whitened, *, variants: bool) -> list[Any]:
+def discriminant_cosines(config: ConfigDict, known: Coordinates, *, num_axes: int) -> jax.Array:
+    """Cosines `[pairs]` after LDA on `num_axes` axes."""
+    fisher, info = lda.fit(
+        known.train,
+        jnp.asarray(known.labels),
+        num_classes=int(known.labels.max()) + 1,
+        num_components=min(config.lda_components, num_axes),
+        pca_components=num_axes,
+    )
+    raise_if_failed(info, "LDA")
+    projected = _projected(fisher, known.tested)
+    return cosines(projected[known.first], projected[known.second])
+
+
+def joint_bayes_scores(config: ConfigDict, known: Coordinates, *, variants: bool) -> list[Any]:
     """Moments and full EM; with `variants` also approximate EM and a fit without single-image people."""
-    z, labels, tested, first, second = whitened
+    z, labels, tested, first, second = known
     num_people, mean = int(labels.max()) + 1, z.mean(axis=0)
     stats = joint_bayes.collect(z, labels, num_people=num_people, shift=mean)
     start = joint_bayes.init(stats)
@@ -174,12 +181,13 @@ def _pair_llr(model: JointBayes, first: jax.Array, second: jax.Array) -> jax.Arr
 
 
 @jax.jit
-def _cosines(first: jax.Array, second: jax.Array) -> jax.Array:
+def cosines(first: jax.Array, second: jax.Array) -> jax.Array:
+    """Cosines `[p]` of rows `[p, d]`."""
     return jax.vmap(distances.cosine)(first, second)
 
 
 def summary(config: ConfigDict, folds: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Scores `[methods, pairs]`, truth and folds of all folds together; the fused score is the last.
+    """Scores `[methods, pairs]`, truth, people and folds of all folds together; the fused score is the last.
 
     `largest share` is the largest part of one person in the genuine pairs.
     """
@@ -187,11 +195,14 @@ def summary(config: ConfigDict, folds: Sequence[Mapping[str, np.ndarray]]) -> di
     if config.fused_features:
         fused = scores[len(METHODS) :].sum(axis=0)
         scores = np.concatenate([scores, fused[None, :]])
-    is_same = np.concatenate([fold["is_same"] for fold in folds])
-    people = np.concatenate([fold["people"] for fold in folds])[is_same]
+    first, second, is_same = (
+        np.concatenate([fold[name] for fold in folds]) for name in ("people", "others", "is_same")
+    )
     return {
         "scores": scores,
         "is_same": is_same,
-        "largest share": np.asarray(np.unique(people, return_counts=True)[1].max() / people.size),
+        "people": first,
+        "others": second,
+        "largest share": np.asarray(np.unique(first[is_same], return_counts=True)[1].max() / is_same.sum()),
         "fold": np.concatenate([np.full(len(fold["is_same"]), k) for k, fold in enumerate(folds)]),
     }

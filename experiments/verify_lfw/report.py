@@ -1,90 +1,133 @@
 """Tables and figures of the LFW protocol."""
 
+import math
+from pathlib import Path
+
 import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common.publish import publish
-from experiments.verify_lfw import protocol
+from experiments.verify_lfw import embedded
 from jaxface.data import lfw
 from jaxface.losses import calibration
 from jaxface.metrics import calibration as calibration_metrics
 from jaxface.metrics import verification
+from jaxface.metrics.bootstrap import SubjectIntervals, subject_bootstrap
 from jaxface.metrics.lfw import best_threshold, lfw_accuracy
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Cell, Table
+from jaxface.reports.tables import Cell, Estimate, Spread, Table, percent, percent_interval, with_interval
 from jaxface.runtime.workdir import Workdir
 
-_SHOWN = (0, 1, 2, 4, 8)  # and the fused score
+_SHOWN = (0, 1, 2, 4, 8)  # of images, and the fused score
+_DIGITS = 2  # of per cent: embeddings leave some tenths
 
 
 def table(config: ConfigDict, arrays: dict[str, np.ndarray]) -> tuple[Table, dict[str, float]]:
     """Accuracy, EER and Cllr of every method, for the page and for results.json."""
     rows: list[tuple[Cell, ...]] = []
     results: dict[str, float] = {}
-    for method, scores in zip(protocol.methods(config), arrays["scores"], strict=True):
+    for method, scores in zip(embedded.methods_of(config), arrays["scores"], strict=True):
         if config.view == 2:
             accuracy = lfw_accuracy(scores, arrays["is_same"], arrays["fold"])
-            shown, value = f"{100 * accuracy.mean:.1f} ± {100 * accuracy.standard_error:.1f}", accuracy.mean
+            value, error = float(accuracy.mean), float(accuracy.standard_error)
+            shown: Cell = Spread(value, error, _DIGITS, scale=100.0, kind="SE")
+            results[f"standard error, {method}"] = error
         else:
             threshold = best_threshold(scores, arrays["is_same"])
             value = float(((scores >= threshold) == arrays["is_same"]).mean())
-            shown = f"{100 * value:.1f}"
-        eer = verification.eer(verification.roc(scores, arrays["is_same"]))
-        rows.append((method, shown, f"{100 * eer:.1f}", *_calibration(method, scores, arrays)))
-        results[f"accuracy, {method}"] = value
-        results[f"EER, {method}"] = eer
+            shown = percent(value, digits=_DIGITS)
+        curve = verification.roc(scores, arrays["is_same"])
+        llr, numbers = _calibration(method, scores, arrays)
+        numbers["min Cllr"] = calibration_metrics.min_cllr(curve)
+        eer = _over_people(config, scores, arrays).eer
+        of_ratio: Cell = "–" if llr is None else with_interval(_over_people(config, llr, arrays).cllr, digits=3)
+        others = [Estimate(numbers.get(name, math.nan), digits=3) for name in ("raw Cllr", "min Cllr")]
+        rows.append((method, shown, percent_interval(eer, digits=_DIGITS), others[0], of_ratio, others[1]))
+        results |= {f"accuracy, {method}": value, f"EER, {method}": verification.eer(curve)}
+        results |= {f"{name}, {method}": number for name, number in numbers.items()}
     title = (
         "View 2: mean and standard error over ten folds; thresholds from the other nine"
         if config.view == 2
         else "View 1: the best threshold of the test half itself, for choosing settings only"
     )
-    return Table(("method", "accuracy %", "EER %", "Cllr, raw", "Cllr, calibrated"), rows, title), results
+    title += f". EER and calibrated Cllr: 95 % intervals by {config.num_resamples:,} resamples of the people"
+    return Table(("method", "accuracy %", "EER %", "Cllr, raw", "Cllr, calibrated", "min Cllr"), rows, title), results
 
 
-def _calibration(method: str, scores: np.ndarray, arrays: dict[str, np.ndarray]) -> tuple[str, str]:
-    """Cllr of raw log-likelihood ratios, which a cosine is not, and of scores calibrated on the other folds."""
-    raw = "–" if "osine" in method else f"{calibration_metrics.cllr(scores, arrays['is_same']):.2f}"
+def _calibration(
+    method: str, scores: np.ndarray, arrays: dict[str, np.ndarray]
+) -> tuple[np.ndarray | None, dict[str, float]]:
+    """Ratios `[pairs]` calibrated on the other folds, None with one fold, and their Cllr.
+
+    Raw log-likelihood ratios have a Cllr of their own; a cosine has none.
+    """
+    is_same = arrays["is_same"]
+    numbers = {} if "osine" in method else {"raw Cllr": calibration_metrics.cllr(scores, is_same)}
     folds = np.unique(arrays["fold"])
     if len(folds) < 2:
-        return raw, "–"
+        return None, numbers
     calibrated = np.empty_like(scores)
     for fold in folds:
         is_out = arrays["fold"] == fold
-        affine, _ = calibration.fit(scores[~is_out].astype(np.float32), arrays["is_same"][~is_out])
+        affine, _ = calibration.fit(scores[~is_out].astype(np.float32), is_same[~is_out])
         calibrated[is_out] = np.asarray(calibration.calibrate(affine, scores[is_out].astype(np.float32)))
-    return raw, f"{calibration_metrics.cllr(calibrated, arrays['is_same']):.2f}"
+    return calibrated, numbers | {"calibrated Cllr": calibration_metrics.cllr(calibrated, is_same)}
+
+
+def _over_people(config: ConfigDict, scores: np.ndarray, arrays: dict[str, np.ndarray]) -> SubjectIntervals:
+    """Intervals by resampling people, the same ones for every method."""
+    rng = np.random.default_rng(config.seed)
+    people = arrays["people"], arrays["others"]
+    return subject_bootstrap(scores, arrays["is_same"], *people, rng=rng, num_resamples=config.num_resamples)
 
 
 def page(config: ConfigDict, workdir: Workdir, arrays: dict[str, np.ndarray], headline: Table) -> None:
     """The table, and the ROC of some methods."""
     lines = []
-    names = protocol.methods(config)
-    for k in sorted({*_SHOWN, len(names) - 1}):
+    names = embedded.methods_of(config)
+    shown = range(len(names)) if config.embeddings is not None else sorted({*_SHOWN, len(names) - 1})
+    for k in shown:
         roc = verification.roc(arrays["scores"][k], arrays["is_same"])
         lines.append(Curve(names[k], roc.far, roc.vr))
+    mirrored = (
+        "The rows with mirror images use the mean of the features of a face and of its mirror image; the last row adds "
+        "their scores."
+        if config.fused_features
+        else ""
+    )
     publish(
         workdir,
         title="Labeled Faces in the Wild, unrestricted",
-        lead=f"View {config.view}, no outside data; features: {', '.join(name for name, _ in config.image_steps)}, "
-        f"{config.num_components} dimensions.",
+        lead=_lead(config),
         headline=headline,
         sections=[
             Section(
                 "What each step adds",
                 (
                     "People of the test fold are in no part of the training. Moments are the estimate from which EM "
-                    "starts. The length-normalised rows first scale whitened features to one length. The rows with "
-                    "mirror images use the mean of the features of a face and of its mirror image; the last row adds "
-                    "their scores.",
+                    "starts. The length-normalised rows first scale features to one length. " + mirrored,
                     Picture("roc.svg", figures.to_svg(figures.roc(lines, title="All folds")), "ROC of all test pairs."),
                     "The protocol draws the pairs; one person contributes at most "
                     f"{100 * float(arrays['largest share']):.1f} % of the genuine ones.",
                     "Cllr measures whether scores are right as log-likelihood ratios. Raw ratios are over-confident on "
-                    "real features; an affine calibration fitted on the other folds corrects them.",
+                    "real features; an affine calibration fitted on the other folds, whose people are others, corrects "
+                    "them. Cosines are no ratios and have a Cllr only after it. min Cllr is what the best monotone "
+                    "calibration would reach.",
                 ),
             )
         ],
         credits=(lfw.CREDIT,),
     )
+
+
+def _lead(config: ConfigDict) -> str:
+    """What was compared."""
+    if config.embeddings is not None:
+        return (
+            f"View {config.view}; the embeddings of {Path(config.embeddings).name} with all their dimensions. Their "
+            "network may have learnt from outside data, perhaps of the same people; the methods here have not."
+        )
+    kinds = ", ".join(name for name, _ in config.image_steps)
+    return f"View {config.view}, no outside data; features: {kinds}, {config.num_components} dimensions."

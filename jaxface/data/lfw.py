@@ -1,6 +1,7 @@
 """Labeled Faces in the Wild: images `<Name>/<Name>_0001.jpg` and the official protocol files.
 
 scan, load               13,233 images of 5,749 people
+listing_of               the photos that rows of embeddings show, so that the protocol needs no images
 view1                    for choosing settings: pairsDevTrain, pairsDevTest, peopleDevTrain, peopleDevTest
 view2                    for reporting: pairs.txt (10 folds of 300 same and 300 different pairs), people.txt
 unrestricted_rows        training images of a fold: every person of the test fold is left out
@@ -8,17 +9,29 @@ restricted_pairs         training pairs of a fold: the pairs of the other folds,
 read_pairs, read_people  one protocol file, checked line by line against the images
 """
 
-from pathlib import Path
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxface.core import checks, messages
+from jaxface.core.labels import dense
 from jaxface.data import folders, storage
 from jaxface.data.datasets import LabeledImages, Listing, people_with, take_people
 from jaxface.data.pairs import Pairs
 
-__all__ = ["CREDIT", "load", "read_pairs", "read_people", "restricted_pairs", "unrestricted_rows", "view1", "view2"]
+__all__ = [
+    "CREDIT",
+    "listing_of",
+    "load",
+    "read_pairs",
+    "read_people",
+    "restricted_pairs",
+    "unrestricted_rows",
+    "view1",
+    "view2",
+]
 
 CREDIT = "Labeled Faces in the Wild, University of Massachusetts, Amherst"  # for the foot of a report
 
@@ -65,6 +78,26 @@ def scan(root: str | Path) -> Listing:
     return listing
 
 
+def listing_of(files: Sequence[str], *, source: str) -> Listing:
+    """The photos `[n]` that rows of embeddings show, for `view1` and `view2`: file names that end in `Name_0001`.
+
+    Folders and the ending of a name do not count. `source` is where the names come from, for messages.
+    """
+    people, photos = [], []
+    for file in files:
+        stem = PurePosixPath(str(file)).stem
+        name, _, number = stem.rpartition("_")
+        if not name or len(number) != 4 or not number.isdecimal():
+            raise ValueError(f"{source}: {file!r} is no photo of LFW; expected names such as Name/Name_0001.jpg.")
+        people.append(name)
+        photos.append(f"{name}/{stem}.jpg")
+    if len(set(photos)) < len(photos):
+        twice = next(photo for photo in photos if photos.count(photo) > 1)
+        raise ValueError(f"{source} holds {twice!r} twice; the protocol has one row for each photo.")
+    _, ids, names = dense(people)
+    return Listing(root=Path(source), files=tuple(photos), ids=ids, names=names, credit=CREDIT)
+
+
 def load(
     root: str | Path,
     *,
@@ -82,9 +115,12 @@ def load(
     return folders.read(take_people(listing, people), color=color, size=size, crop=crop, workers=workers)
 
 
-def view1(root: str | Path) -> View1:
-    """Reads the development view; checks that its halves share nobody and that pairs show people of their half."""
-    listing = scan(root)
+def view1(root: str | Path, *, listing: Listing | None = None) -> View1:
+    """Reads the development view; checks that its halves share nobody and that pairs show people of their half.
+
+    listing: the photos, such as `listing_of` names them; None looks for the images below `root`.
+    """
+    listing = scan(root) if listing is None else listing
     train, test = (_half(root, listing, half) for half in ("Train", "Test"))
     shared = np.intersect1d(train[1], test[1])
     if shared.size:
@@ -92,9 +128,12 @@ def view1(root: str | Path) -> View1:
     return View1(listing, train[0], test[0], train[1], test[1])
 
 
-def view2(root: str | Path) -> View2:
-    """Reads the reporting view and checks that the pairs of a fold show only people of that fold."""
-    listing = scan(root)
+def view2(root: str | Path, *, listing: Listing | None = None) -> View2:
+    """Reads the reporting view and checks that the pairs of a fold show only people of that fold.
+
+    listing: the photos, such as `listing_of` names them; None looks for the images below `root`.
+    """
+    listing = scan(root) if listing is None else listing
     pairs, pair_fold = read_pairs(_protocol_file(root, "pairs.txt"), listing)
     person_fold = read_people(_protocol_file(root, "people.txt"), listing)
     _check_people_of_pairs(listing, pairs, pair_fold, person_fold, "people.txt")

@@ -178,6 +178,22 @@ def test_protocol_files_in_other_encodings(root, name):
             lfw.view2(root)
 
 
+def test_photos_of_embeddings_take_the_place_of_images(root):
+    whole = lfw.view2(root)
+    files = [f"a/b/{file}".replace(".jpg", ".npy") for file in reversed(whole.listing.files)]
+    listing = lfw.listing_of(files, source="vectors.npz")
+    found = lfw.view2(root, listing=listing)
+    for rows, others in zip(found.pairs[:2], whole.pairs[:2], strict=True):
+        assert [listing.files[row] for row in rows] == [whole.listing.files[row] for row in others]
+    people = dict(zip(listing.names, found.person_fold, strict=True))
+    assert people == dict(zip(whole.listing.names, whole.person_fold, strict=True))
+    for wrong in ("Ann_1.jpg", "_0001.jpg", "Ann.jpg"):
+        with pytest.raises(ValueError, match=r"vectors.npz: '.*' is no photo of LFW; expected names such as Name"):
+            lfw.listing_of([wrong], source="vectors.npz")
+    with pytest.raises(ValueError, match=r"vectors.npz holds '.*' twice"):
+        lfw.listing_of([files[0], files[0]], source="vectors.npz")
+
+
 def test_view1_with_somebody_in_both_halves(root):
     (root / "peopleDevTest.txt").write_text("3\nCy\t2\nDi\t2\nAnn\t3\n")
     with pytest.raises(ValueError, match="'Ann' is in both"):

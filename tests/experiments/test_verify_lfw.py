@@ -7,10 +7,10 @@ import pytest
 from PIL import Image
 
 from configs import verify_lfw as config_file
-from experiments.verify_lfw import protocol
+from experiments.verify_lfw import embedded, protocol
 from experiments.verify_lfw import study as verify_lfw
-from jaxface import metrics
-from jaxface.data import folders, synthetic
+from jaxface import data, joint_bayes, metrics
+from jaxface.data import folders, lfw, synthetic
 from jaxface.faces import pipeline
 from jaxface.losses import calibration
 from jaxface.runtime import launch
@@ -48,7 +48,7 @@ def study(root):
         ("small", (2, 2, 20, 20), STEPS),
         ("hog", (1, 1, 24, 24), (("hog", {"cell": 6, "num_bins": 4, "block": 2}),)),
     )
-    config.num_iters = 3
+    config.num_iters, config.num_resamples = 3, 20
     return config.lock()
 
 
@@ -96,6 +96,80 @@ def test_the_study_reports_what_the_scores_say(root, tmp_path, monkeypatch):
     assert set(calibrated) == {16}  # the pairs of the other two folds
     assert (tmp_path / "run" / "report.html").read_text().count("<figure>") == 1
     again.check(verify_lfw.run, config, tmp_path / "run", results, own / "pairs.txt", "pairs.txt")
+
+
+def embeddings(root, folder):
+    """Six numbers of each photo in an `.npz`, and a copy of the lists of the protocol without images."""
+    listing, _ = protocol.folds(study(root))
+    rng = np.random.default_rng(0)
+    encoded = protocol.features(listing, (1, 1, 24, 24), STEPS, "main", mirrored=False)
+    x = np.asarray(encoded @ rng.normal(size=(encoded.shape[1], 6)), np.float32)
+    order = rng.permutation(len(x))
+    files = [f"elsewhere/{listing.files[row]}".replace(".jpg", ".png") for row in order]
+    data.embeddings.save(folder / "vectors.npz", x[order], listing.ids[order], files=files)
+    (folder / "lists").mkdir()
+    for name in ("pairs.txt", "people.txt"):
+        shutil.copy(root / name, folder / "lists")
+    return x, listing.ids
+
+
+def embedded_study(folder):
+    config = config_file.get_config("embeddings").unlock()
+    config.data.root, config.embeddings = str(folder / "lists"), str(folder / "vectors.npz")
+    config.update({"lda_components": 3, "num_iters": 3, "num_resamples": 20})
+    return config.lock()
+
+
+def test_embeddings_need_the_lists_alone_and_train_on_other_folds(root, tmp_path, monkeypatch):
+    x, ids = embeddings(root, tmp_path)
+    config, seen, plain = embedded_study(tmp_path), [], joint_bayes.collect
+
+    def collect(rows, labels, **settings):
+        seen.append({tuple(row) for row in np.asarray(rows).tolist()})
+        return plain(rows, labels, **settings)
+
+    monkeypatch.setattr(joint_bayes, "collect", collect)
+    results = launch.execute(verify_lfw.run, config, tmp_path / "run")
+    _, folds = protocol.folds(study(root))  # with rows of the images
+    for k, fold in enumerate(folds):
+        assert seen[2 * k] == {tuple(row) for row in np.asarray(x[fold.train_rows], np.float32).tolist()}
+        assert len(seen[2 * k] & {tuple(row) for row in x[np.isin(ids, ids[fold.pairs.first])].tolist()}) == 0
+    cosines = [1 - metrics.cosine_distance(x[fold.pairs.first], x[fold.pairs.second]) for fold in folds]
+    same = np.concatenate([fold.pairs.is_same for fold in folds])
+    accuracy = metrics.lfw_accuracy(np.concatenate(cosines), same, np.repeat(np.arange(3), 8))
+    assert results["accuracy, cosine"] == pytest.approx(accuracy.mean)
+    assert results["standard error, cosine"] == pytest.approx(accuracy.standard_error)
+    assert "raw Cllr, cosine" not in results
+    for name in embedded.METHODS:
+        assert results[f"min Cllr, {name}"] <= results[f"calibrated Cllr, {name}"]
+    with pytest.raises(ValueError, match=r"image .* is missing"):
+        protocol.folds(config, lfw.listing_of(["A_0001.jpg", "B_0001.jpg"], source="two"))
+
+
+def test_embeddings_say_which_photos_they_show_and_take_no_settings_of_images(root, tmp_path):
+    x, ids = embeddings(root, tmp_path)
+    config = embedded_study(tmp_path)
+    data.embeddings.save(tmp_path / "vectors.npz", x, ids)
+    with pytest.raises(ValueError, match=r"vectors\.npz does not say which photo a row shows: add an array `files`"):
+        embedded.load(config)
+    data.embeddings.save(tmp_path / "vectors.npz", x, ids, files=[f"{k}.jpg" for k in range(len(x))])
+    with pytest.raises(ValueError, match=r"vectors\.npz: '0\.jpg' is no photo of LFW; expected names such as"):
+        embedded.load(config)
+    config.unlock().fused_features = (("small", (2, 2, 20, 20), STEPS),)
+    with pytest.raises(ValueError, match=r"config\.fused_features are of images"):
+        verify_lfw.run(config, None)
+
+
+def test_a_person_of_two_folds_is_refused_by_name(root, tmp_path):
+    own = shutil.copytree(root, tmp_path / "lfw")
+    lines = (own / "people.txt").read_text().splitlines()
+    (own / "people.txt").write_text("\n".join([*lines[:7], lines[2], *lines[8:]]) + "\n")
+    with pytest.raises(ValueError, match=r"people\.txt, line 8: 'Person_A' is named twice"):
+        protocol.folds(study(own))
+    swapped = [*lines[:2], lines[7], *lines[3:7], lines[2], *lines[8:]]
+    (own / "people.txt").write_text("\n".join(swapped) + "\n")
+    with pytest.raises(ValueError, match=r"pairs must show people of their own fold; .*Person_A"):
+        protocol.folds(study(own))
 
 
 def test_a_missing_folder_is_asked_for():

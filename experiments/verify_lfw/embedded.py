@@ -1,0 +1,58 @@
+"""The protocol on embeddings of another tool instead of encoded images."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from ml_collections import ConfigDict
+
+from experiments.common import inputs
+from experiments.common.inputs import Vectors
+from experiments.verify_lfw import protocol
+from experiments.verify_lfw.protocol import Fold
+from jaxface.core.labels import dense
+from jaxface.data import Listing, lfw
+from jaxface.faces import pipeline
+from jaxface.verifier import normalize_length
+
+METHODS = (
+    "cosine",
+    "cosine of centred vectors",
+    "LDA and cosine",
+    "Joint Bayes, moments",
+    "Joint Bayes, full EM",
+    "length-normalised: Joint Bayes, full EM",
+)
+
+
+def methods_of(config: ConfigDict) -> tuple[str, ...]:
+    """The methods of a run on images or on embeddings, in the order of their scores."""
+    return protocol.methods(config) if config.embeddings is None else METHODS
+
+
+def load(config: ConfigDict) -> tuple[Vectors, Listing]:
+    """The embeddings that `config.embeddings` names, and the photos of LFW that they show by their `files`."""
+    section = ConfigDict({"loader": "embeddings", "root": config.embeddings, "options": {}})
+    vectors = inputs.load_vectors(section, pipeline.build(()))
+    if not vectors.files:
+        raise ValueError(
+            f"{config.embeddings} does not say which photo a row shows: add an array `files` with names such as "
+            "Name/Name_0001.jpg, as experiments.embed does."
+        )
+    return vectors, lfw.listing_of(vectors.files, source=config.embeddings)
+
+
+def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> np.ndarray:
+    """Scores `[methods, pairs]` of one fold's pairs; the vectors keep all their dimensions."""
+    needed, place = np.unique(np.concatenate([fold.pairs.first, fold.pairs.second]), return_inverse=True)
+    first, second = place.reshape(2, -1)
+    labels = dense(ids[fold.train_rows]).ids
+    train, tested = (jnp.asarray(x[rows]) for rows in (fold.train_rows, needed))
+    mean = train.mean(axis=0)[None, :]
+    known = protocol.Coordinates(train, labels, tested, first, second)
+    scores: list[Any] = [protocol.cosines(each[first], each[second]) for each in (tested, tested - mean)]
+    scores.append(protocol.discriminant_cosines(config, known, num_axes=x.shape[1]))
+    scores += protocol.joint_bayes_scores(config, known, variants=False)
+    of_one_length = known._replace(train=normalize_length(train - mean), tested=normalize_length(tested - mean))
+    scores.append(protocol.joint_bayes_scores(config, of_one_length, variants=False)[-1])
+    return np.stack([np.asarray(of_method, np.float64) for of_method in scores])
