@@ -9,6 +9,7 @@ fitinfo     Status, FitInfo, raise_if_failed
 machine     the rounding unit and the smallest number of a type
 loops       a fixed number of steps, or until the objective settles
 blocks      rows in padded blocks, one function for all rows
+prefetch    the next item is read in a thread
 search      the least entry of each row
 pair_counts counts of the scores of all pairs, tile by tile (score_tiles)
 mesh        placement on devices
@@ -24,6 +25,7 @@ from jaxface.core import (
     mesh,
     messages,
     pair_counts,
+    prefetch,
     prng,
     pytree,
     search,
@@ -39,6 +41,7 @@ __all__ = [
     "mesh",
     "messages",
     "pair_counts",
+    "prefetch",
     "prng",
     "pytree",
     "search",

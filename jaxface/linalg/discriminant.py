@@ -1,8 +1,9 @@
-"""Fisher's discriminant from thin factors: whiten the scatter within classes, then turn to the scatter between them.
+"""Fisher's discriminant: whiten the scatter within classes, then turn to the scatter between them.
 
 A whitening basis W has `W' S_w W = I`. With the right singular vectors V of `F_b W`, for a factor F_b of S_b, the same
 holds for `W V`, and `(W V)' S_b (W V)` is diagonal with the largest entry first: the columns are the discriminant
-directions. No scatter is formed, and gradients are stopped.
+directions. With factors no scatter is formed; `covariance_whitening` is for the sums of a stream, which have no factor.
+Gradients are stopped.
 """
 
 from typing import NamedTuple
@@ -11,9 +12,10 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from jaxface.core import machine
 from jaxface.linalg import distances, nullspace, spectral
 
-__all__ = ["Whitening", "balanced_whitening", "leading_directions", "whitening"]
+__all__ = ["Whitening", "balanced_whitening", "covariance_whitening", "leading_directions", "whitening"]
 
 
 class Whitening(NamedTuple):
@@ -45,11 +47,30 @@ def whitening(within: jax.Array, y: jax.Array, number: ArrayLike, ridge: jax.Arr
     largest = jnp.maximum(svd.values.max(), jnp.sqrt((y**2).sum(axis=0).max()))
     rank = (svd.values > nullspace.default_rtol(within) * largest).sum().astype(jnp.int32)
     squared = jnp.where(jnp.arange(p) < rank, svd.values**2, 0) / jnp.asarray(number, y.dtype)
+    return _scaled_axes(svd.right.T, squared, rank, ridge)
+
+
+def covariance_whitening(within: jax.Array, largest: jax.Array, ridge: jax.Array | float) -> Whitening:
+    """`whitening` by the matrix `S_w / number` `[p, p]` itself, where there is no factor of it.
+
+    `largest` `[]` is the largest eigenvalue of the matrix that S_w was a part of: eigenvalues up to p eps times that
+    are rounding and count as zero.
+    """
+    within, largest, ridge = jax.lax.stop_gradient((within, largest, ridge))
+    p = len(within)
+    values, vectors = spectral.eigh(within)
+    rank = (values > p * machine.eps(within.dtype) * jnp.maximum(largest, values[0])).sum().astype(jnp.int32)
+    return _scaled_axes(vectors, jnp.where(jnp.arange(p) < rank, values, 0), rank, ridge)
+
+
+def _scaled_axes(axes: jax.Array, squared: jax.Array, rank: jax.Array, ridge: jax.Array | float) -> Whitening:
+    """Axes `[p, p]` divided by the roots of `squared + ridge mean(squared)`, descending and zero from `rank` on."""
+    p = len(squared)
     jitter = ridge * squared.sum() / p
     powers = squared + jitter
     usable = (jnp.arange(p) < rank) | ((jnp.asarray(ridge) > 0) & (powers > 0))
     scale = jnp.where(usable, jnp.where(usable, powers, 1) ** -0.5, 0)
-    return Whitening(svd.right.T * scale[None, :], rank, jitter)
+    return Whitening(axes * scale[None, :], rank, jitter)
 
 
 def balanced_whitening(within: jax.Array, variances: jax.Array, penalty: jax.Array) -> BalancedWhitening:

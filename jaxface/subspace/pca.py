@@ -1,4 +1,4 @@
-"""Eigenfaces: principal components by thin SVD of the centred samples."""
+"""Eigenfaces: principal components by thin SVD of the centred samples, or from sums over more than fit in memory."""
 
 from functools import partial
 from typing import NamedTuple
@@ -7,12 +7,13 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import checks, fitinfo
+from jaxface.core import checks, fitinfo, machine
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import krylov, nullspace, scaling, scatter, spectral
+from jaxface.linalg import class_stats, krylov, nullspace, scaling, scatter, spectral
+from jaxface.linalg.class_stats import Stats
 from jaxface.subspace.linear_map import LinearMap
 
-__all__ = ["fit", "fit_randomized", "principal_axes"]
+__all__ = ["fit", "fit_randomized", "from_moments", "principal_axes"]
 
 
 class Principal(NamedTuple):
@@ -97,6 +98,39 @@ def _fit_randomized(
     axes = jnp.where(keep[None, :], spectral.fix_signs(directions @ svd.right.T)[:, :num_components], 0)
     variances = jnp.where(keep, svd.values[:num_components] ** 2 / n, 0)
     return _map(jax.lax.stop_gradient(Principal(mean, axes, variances, rank)), power, whiten)
+
+
+def from_moments(stats: Stats, *, num_components: int, whiten: bool = False) -> tuple[LinearMap, FitInfo]:
+    """`fit` from sums over images, for many more images than dimensions d: the classes play no part.
+
+    The sums have the square of the condition number of the images. Variances of less than d eps times the largest,
+    or times the squared distance from the shift to the mean, are rounding: their axes are zero, do not count for the
+    rank, and give RANK_DEFICIENT.
+    """
+    checks.shapes(sum=(stats.sum, "c d"), second_moment=(stats.second_moment, "d d"), shift=(stats.shift, "d"))
+    most = stats.shift.shape[0]
+    checks.at_least("num_components", num_components, 1)
+    checks.at_most("num_components", num_components, most, f"images of {most} dimensions")
+    return _from_moments(stats, num_components=num_components, whiten=whiten)
+
+
+@partial(jax.jit, static_argnames=("num_components", "whiten"))
+def _from_moments(stats: Stats, *, num_components: int, whiten: bool) -> tuple[LinearMap, FitInfo]:
+    return _map(*axes_of_moments(stats, num_components), whiten)
+
+
+def axes_of_moments(stats: Stats, num_components: int) -> tuple[Principal, jax.Array]:
+    """The leading eigenvectors of `S_t / N` with variances in units of `4^power`, and the power."""
+    images = class_stats.total(jax.lax.stop_gradient(stats))
+    number, d = jnp.maximum(images.number, 1), len(images.mean)
+    power = scaling.exponent(jnp.sqrt(jnp.diagonal(images.scatter) / number))
+    values, vectors = spectral.eigh(scaling.shifted(images.scatter / number, -2 * power))
+    away = scaling.shifted(images.mean - jax.lax.stop_gradient(stats.shift), -power)
+    rounding = d * machine.eps(values.dtype) * (values[0] + away @ away)
+    rank = jnp.minimum((values > rounding).sum(), jnp.maximum(images.number - 1, 0)).astype(jnp.int32)
+    keep = (jnp.arange(num_components) < rank) | jnp.isnan(values[:num_components])
+    axes = jnp.where(keep[None, :], vectors[:, :num_components], 0)
+    return Principal(images.mean, axes, jnp.where(keep, values[:num_components], 0), rank), power
 
 
 def _most_components(x: ArrayLike, num_components: int) -> int:

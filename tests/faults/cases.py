@@ -39,7 +39,7 @@ ROOMS = ("linalg", "faces", "subspace", "cluster", "joint_bayes", "losses", "ens
 INNER = (
     "linalg.class_stats", "linalg.psd", "linalg.spectral", "linalg.nullspace", "linalg.scatter", "linalg.products", "linalg.hadamard",
     "linalg.scaling", "linalg.discriminant", "linalg.distances.safe_sqrt", "linalg.distances.safe_inverse_sqrt",
-    "faces.separable", "faces.pixels", "subspace.grouping", "subspace.pca.principal_axes",
+    "faces.separable", "faces.pixels", "subspace.grouping", "subspace.pca.principal_axes", "subspace.pca.axes_of_moments",
     "subspace.rca.in_unit", "subspace.rca.diagnosis", "subspace.held_out.group_error",
     "subspace.kernel_np_per.dual", "subspace.kernel_map.centred_map", "subspace.kernel_map.from_linear",
     "subspace.kernel_map.status_of", "joint_bayes.stats.add_rows", "joint_bayes.stats.by_person",
@@ -53,7 +53,8 @@ INNER = (
     "mixtures.pcca.from_covariance", "mixtures.pcca.of_views", "mixtures.normalization", "mixtures.encoding.whiten",
     "mixtures.encoding.autodiff", "mixtures.encoding.closed_form", "mixtures.initialization.cluster",
     "mixtures.repairs", "sparse.dictionary",
-    "sparse.atom_update", "sparse.ksvd.is_too_coherent", "sparse.ksvd.replace", "hallucination.reconstruction.checked",
+    "sparse.atom_update", "sparse.batch_step", "sparse.ksvd.is_too_coherent", "sparse.ksvd.replace",
+    "sparse.ksvd.repeats", "sparse.ksvd.substitutes", "hallucination.reconstruction.checked",
     "hallucination.linear.report", "hallucination.linear.penalized",
     "hallucination.network.network", "sparse.omp.encode_gram",
 )  # fmt: skip

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from jaxface.joint_bayes import em, model, objectives, posterior, scores, stats, transfer
+from jaxface.joint_bayes import em, model, objectives, posterior, scores, stats, stream, transfer
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.posterior import Moments
 from jaxface.joint_bayes.scores import ScoringBasis
@@ -148,6 +148,7 @@ EXEMPT = [
     stats.group_by_count,  # on the host in float64: how many rows depends on the counts
     stats.numbers_of_images,  # the counts again, or raises; NaN inside a transformation
     stats.grouped,  # `group_by_count` or `by_person`, as the counts are known or not
+    stream.collect_stream,  # reads files, on the host
     em.axes_of,  # names for messages
     em.checked_problem,  # the arguments again, or raises
     scores.choose_rank,  # a Python integer

@@ -9,7 +9,19 @@ from hypothesis import strategies as st
 
 from jaxface.core.blocks import padded_batches
 from jaxface.core.labels import dense
-from jaxface.joint_bayes import add, collect, group_by_count, log_likelihood, merge, pool, recenter, zero
+from jaxface.joint_bayes import (
+    JointBayes,
+    add,
+    change_basis,
+    collect,
+    fit,
+    group_by_count,
+    log_likelihood,
+    merge,
+    pool,
+    recenter,
+    zero,
+)
 from jaxface.joint_bayes.stats import by_person, grouped, rows_about
 from jaxface.linalg.class_stats import within_scatter
 from tests.joint_bayes import draws
@@ -194,3 +206,21 @@ def test_float32_with_a_shift_near_the_mean_keeps_its_digits(rng):
     _, _, second = definition(x.astype(float), ids, 4, np.full(3, 1000.0))
     assert_close(stats.second_moment, second)
     assert group_by_count(stats).rows.dtype == jnp.float32
+
+
+def test_the_fit_in_another_basis_is_the_fit_of_the_mapped_images(rng):
+    """EM commutes with any invertible map, so a full basis changes the coordinates of a model and nothing else."""
+    groups = draws.people(rng, draws.joint_bayes(rng))
+    stats = draws.stats(groups, np.zeros(3))
+    basis, mean = rng.normal(size=(3, 3)), rng.normal(size=3)
+    mapped = change_basis(stats, basis, mean)
+    assert_close(mapped, draws.stats([(images - mean) @ basis for images in groups], np.zeros(3)), factor=100)
+    start = draws.start(stats)
+    in_basis = JointBayes(
+        mean=(start.mean - mean) @ basis,
+        identity_cov=basis.T @ start.identity_cov @ basis,
+        noise_cov=basis.T @ start.noise_cov @ basis,
+    )
+    model, found = (fit(s, m, num_iters=draws.NUM_ITERS)[0] for s, m in ((stats, start), (mapped, in_basis)))
+    assert_close(found.identity_cov, basis.T @ model.identity_cov @ basis, factor=100)
+    assert_close(found.noise_cov, basis.T @ model.noise_cov @ basis, factor=100)

@@ -106,6 +106,7 @@ CASES = [
     Case(products.inner_products, lambda r: (rows(r),), grad=(0,)),
     Case(products.transposed_copy, lambda r: (rows(r),), grad=(0,)),
     Case(discriminant.whitening, lambda r: (rows(r), rows(r), np.float64(10), np.float64(0.1)), factor=100),
+    Case(discriminant.covariance_whitening, lambda r: (spd(r, 4), np.float64(10), np.float64(0.1)), factor=100),
     Case(discriminant.balanced_whitening, lambda r: (rows(r), r.uniform(1, 2, size=4), np.float64(0.1)), factor=100),
     Case(discriminant.leading_directions, lambda r: (factor(r, 3, 4), spd(r, 4)), {"width": 2}, factor=100),
     Case(distances.safe_inverse_sqrt, lambda r: (r.uniform(0.5, 1, size=4),), grad=(0,)),

@@ -7,18 +7,14 @@ import pytest
 
 from jaxface.linalg import class_stats
 from jaxface.linalg.class_stats import Stats
+from tests import class_sums
 from tests.tolerances import assert_close
 
 LABELS = np.array([2, 0, 2, 2, 0, 4, 4, 1])  # class 3 is empty, class 1 has one sample
 
 
-def collected(x, shift, labels=LABELS, num_classes=5, dtype=float):
-    """By definition, class by class."""
-    y = x.astype(float) - shift
-    of_class = [y[labels == c] for c in range(num_classes)]
-    sums = np.stack([rows.sum(axis=0) for rows in of_class])
-    leaves = np.array([len(rows) for rows in of_class]), sums, y.T @ y, shift
-    return Stats(*(jnp.asarray(leaf, dtype) for leaf in leaves))
+def collected(x, shift, dtype=np.float64):
+    return class_sums.collected(x, LABELS, 5, shift, dtype)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from jaxface.subspace import (
 )
 from jaxface.subspace.kernel_map import KernelMap
 from jaxface.subspace.linear_map import LinearMap
+from tests.class_sums import collected
 from tests.transformations import Case
 
 
@@ -34,6 +35,10 @@ def samples(rng):
 def images(rng):
     """Twelve images that are independent, also centred."""
     return rng.normal(size=(12, 14))
+
+
+def sums(rng):
+    return jax.tree.map(np.asarray, collected(samples(rng), LABELS, 3, np.ones(5)))
 
 
 def gaussian(rng):
@@ -82,6 +87,9 @@ CASES = [
     Case(pca.principal_axes, lambda r: (samples(r),), {"num_components": 3}, factor=10),
     Case(pca.fit, lambda r: (samples(r),), {"num_components": 3}, factor=10),
     Case(pca.fit, lambda r: (samples(r),), {"num_components": 3, "whiten": True}, factor=10, variant="whiten"),
+    Case(pca.from_moments, lambda r: (sums(r),), {"num_components": 3, "whiten": True}, factor=100),
+    Case(pca.axes_of_moments, lambda r: (sums(r),), {"num_components": 3}, factor=100),
+    Case(lda.from_stats, lambda r: (sums(r),), {"num_components": 2, "ridge": 0.1}, factor=1000),
     Case(
         pca.fit_randomized,
         lambda r: (jax.random.key(int(r.integers(99))), samples(r)),

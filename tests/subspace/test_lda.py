@@ -5,6 +5,7 @@ import scipy.linalg
 
 from jaxface.core.fitinfo import FitError, Status, raise_if_failed
 from jaxface.subspace import lda
+from tests.class_sums import collected
 from tests.tolerances import assert_close, largest_angle
 
 
@@ -124,3 +125,74 @@ def test_class_means_that_coincide_leave_columns_of_zeros(rng):
     assert int(info.status) == Status.OK
     assert float(jnp.abs(fitted.basis[:, 0]).max()) > 1e-3
     assert (np.asarray(fitted.basis[:, 1]) == 0).all()
+
+
+@pytest.mark.parametrize(("pca_components", "ridge"), [(None, 0.0), (6, 0.0), (None, 0.1)])
+def test_sums_give_the_fisherfaces_of_the_images(pca_components, ridge, rng):
+    """Also with a class without images and one with one."""
+    x, labels = people(rng, counts=(9, 20, 1, 6, 8), d=8)
+    expected, report = lda.fit(x, labels, num_classes=5, num_components=3, pca_components=pca_components, ridge=ridge)
+    stats = collected(x, np.where(labels > 2, labels + 1, labels), 6, x[:4].mean(axis=0))
+    found, info = lda.from_stats(stats, num_components=3, pca_components=pca_components, ridge=ridge)
+    assert_close((found.mean, found.basis), (expected.mean, expected.basis), factor=1000)
+    assert_close(info._replace(objective=0), report._replace(objective=0), factor=100)
+    dense = dense_fisherfaces(x, labels, 3, pca_components or 8, ridge)
+    assert_close(found.basis @ found.basis.T, dense @ dense.T, factor=1e4)
+
+
+def test_float32_sums_far_from_zero_keep_their_digits(rng):
+    rotation = np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    labels = np.arange(3000) % 6
+    x = (rng.normal(size=(6, 8))[labels] * 3 + rng.normal(size=(3000, 8)) * np.logspace(0, -0.5, 8)) @ rotation + 100
+    x = x.astype(np.float32)
+    stats = collected(x, labels, 6, x[:50].mean(axis=0), np.float32)
+    found, info = lda.from_stats(stats, num_components=5)
+    expected = dense_fisherfaces(x.astype(float), labels, 5, 8)
+    assert int(info.status) == Status.OK
+    np.testing.assert_allclose(found.basis @ found.basis.T, expected @ expected.T, atol=1e-5 * (expected**2).sum())
+
+
+def test_sums_of_people_whose_images_do_not_differ_are_a_status(rng):
+    labels = np.repeat(np.arange(4), 5)
+    x = rng.normal(size=(4, 3))[labels] + 1e-5 * rng.normal(size=(20, 3))
+    stats = collected(x, labels, 4, x.mean(axis=0), np.float32)
+    found, info = lda.from_stats(stats, num_components=2)
+    assert int(info.status) == Status.RANK_DEFICIENT
+    assert np.isfinite(found.basis).all()
+    exact = collected(x, labels, 4, x.mean(axis=0))
+    assert int(lda.from_stats(exact, num_components=2)[1].status) == Status.OK
+    assert int(lda.from_stats(exact._replace(sum=exact.sum * np.nan), num_components=2)[1].status) == Status.NON_FINITE
+
+
+def test_sums_of_class_means_that_coincide_leave_columns_of_zeros(rng):
+    labels = np.repeat(np.arange(3), 4)
+    x = rng.normal(size=(12, 3))
+    x[8:] = x[4:8]
+    stats = collected(x, labels, 3, x.mean(axis=0))
+    fitted, info = lda.from_stats(stats, num_components=2, ridge=0.1)
+    assert int(info.status) == Status.OK
+    assert float(jnp.abs(fitted.basis[:, 0]).max()) > 1e-3
+    assert (np.asarray(fitted.basis[:, 1]) == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"num_components": 6}, r"num_components must be at most 5 \(the rank of the between-class scatter\); got 6"),
+        ({"num_components": 4}, r"number of classes with images must be at least 5 \(one more than num_comp.*; got 4"),
+        ({"pca_components": 9}, r"pca_components must be at most 8 \(images of 8 dimensions\); got 9"),
+        ({"pca_components": 1}, "pca_components must be at least 2; got 1"),
+        ({"ridge": -1.0}, r"ridge must lie in \[0, inf\); got -1.0"),
+    ],
+)
+def test_errors_of_sums(change, message, rng):
+    x, labels = people(rng, d=8)
+    stats = collected(x, labels, 6, x.mean(axis=0))
+    with pytest.raises(ValueError, match=message):
+        lda.from_stats(stats, **({"num_components": 2} | change))
+
+
+def test_sums_of_single_images_are_refused(rng):
+    stats = collected(rng.normal(size=(4, 3)), np.arange(4), 4, np.zeros(3))
+    with pytest.raises(ValueError, match=r"number of images minus classes must be at least 1 .*; got 0"):
+        lda.from_stats(stats, num_components=2)
