@@ -21,7 +21,6 @@ from jaxface.core import checks, messages
 from jaxface.core.labels import dense
 from jaxface.data import archives, storage, vector_files
 from jaxface.data.datasets import Name, check_files
-from jaxface.data.vector_files import sources
 
 __all__ = ["load", "save", "sources"]
 
@@ -118,6 +117,11 @@ def load(
             "or column, or labels=FILE, a text file with one label a line."
         )
     return from_arrays(raw.features, raw.labels, files=raw.files, min_people=min_people, source=str(path))
+
+
+def sources(path: str | Path, *, labels: str | None = None) -> tuple[Path, ...]:
+    """Every file that `load` opens with these arguments: the vectors, their labels, the archives of a list."""
+    return vector_files.sources(Path(path), labels=labels)
 
 
 def save(path: str | Path, features: Any, labels: Any, *, files: Sequence[str] = ()) -> None:

@@ -3,6 +3,7 @@
     scan    where the images of each pair stand in the file, and which pairs show one person
     image   one image
     names   names for the images: 00001.jpg, 00002.jpg, ...; pair k is images 2k - 1 and 2k
+    trials  the names of both images of each pair
     unpack  the images as a folder of files, and the pairs as a file
 
 Such a file is a pickle of (list of the bytes of image files, list of booleans). Loading a pickle runs the code in it,
@@ -23,7 +24,7 @@ import numpy as np
 from jaxface.core import messages
 from jaxface.data import images, pairs, storage
 
-__all__ = ["FaceBin", "image", "names", "scan", "unpack"]
+__all__ = ["FaceBin", "image", "names", "scan", "trials", "unpack"]
 
 MOST = 1_000_000  # images, booleans and remembered values: the sets that circulate have some 14,000
 _MARK = object()

@@ -15,8 +15,9 @@ import numpy as np
 from jaxface.core import checks, messages
 from jaxface.data import storage
 
-__all__ = ["read_image"]
+__all__ = ["SUFFIXES", "read_image"]
 
+# The endings of the files that are read as images.
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 MAX_PIXELS = 50_000_000  # any photograph from a telephone; below the bound at which Pillow itself warns
 

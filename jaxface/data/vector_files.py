@@ -43,9 +43,8 @@ def read(path: Path, *, features: str | None, labels: str | None, files: str | N
     return vector_tables.read(path, features=features, labels=labels, files=files)
 
 
-def sources(path: str | Path, *, labels: str | None = None) -> tuple[Path, ...]:
+def sources(path: Path, *, labels: str | None) -> tuple[Path, ...]:
     """The files that `read` opens, as far as they are there."""
-    path = Path(path)
     archived = kaldi.archives_of(path) if path.suffix.lower() == ".scp" and path.is_file() else ()
     named = (label_files.find(labels, path)[0],) if labels is not None and label_files.is_there(labels, path) else ()
     return path, *archived, *named

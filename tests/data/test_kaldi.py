@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from jaxface.data import embeddings, vector_files
+from jaxface.data import embeddings
 
 KEYS = ("a-1", "b-1", "a-2")
 SPEAKERS = "a-1 ann\nb-1 bob\nb-9 bob\na-2 ann\n"
@@ -52,7 +52,7 @@ def test_binary_archives_and_lists(tmp_path, x, dtype):
     np.testing.assert_array_equal(listed.features, x[[0, 2, 1]])
     assert listed.files == (KEYS[0], KEYS[2], KEYS[1])
     assert embeddings.load(tmp_path / "x.scp", min_people=0).ids.tolist() == [-1] * 3
-    read = vector_files.sources(tmp_path / "x.scp", labels="utt2spk")
+    read = embeddings.sources(tmp_path / "x.scp", labels="utt2spk")
     assert [path.name for path in read] == ["x.scp", "x.ark", "utt2spk"]
 
 

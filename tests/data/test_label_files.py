@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxface.data import embeddings, vector_files
+from jaxface.data import embeddings
 from tests.data.test_vector_files import FILES, PEOPLE, check
 
 
@@ -28,7 +28,7 @@ def test_an_array_beside_a_text_file(tmp_path, x):
     assert embeddings.load(tmp_path / "x.npy", labels="table.csv:age", min_people=1).names == ("30",)
     np.savez(tmp_path / "x.npz", v=x)
     check(embeddings.load(tmp_path / "x.npz", labels="table.csv"), x)
-    assert vector_files.sources(tmp_path / "x.npy", labels="table.csv:person") == (
+    assert embeddings.sources(tmp_path / "x.npy", labels="table.csv:person") == (
         tmp_path / "x.npy",
         tmp_path / "table.csv",
     )
