@@ -4,8 +4,9 @@ for Periocular-Based Full Face Hallucination).
     reconstruction  what all models share: reconstruct, reconstruct_matrix, with_visible, fit_for_psnr
     linear          fit_pca, fit_pca_prior, fit_ridge
     kernel          fit_kernel_ridge, fit_fastfood_ridge
-    dictionary      fit_ksvd, fit_dw_ksvd (14), (15)
-    fastfood        fit_fastfood_dw_ksvd (17), validity and invert_atoms (18)-(20), effective_beta
+    signals         what dictionaries learn from: pixel_signals (14), feature_signals (17), a batch at a time
+    dictionary      fit_ksvd, fit_dw_ksvd (14), (15); pixel_hallucinator of a dictionary from a stream
+    fastfood        fit_fastfood_dw_ksvd (17), validity and invert_atoms (18)-(20), effective_beta; feature_hallucinator
     network         fit_network, with features that are learnt
     methods         the table METHODS, and fit for any of them
 
@@ -16,8 +17,14 @@ Every method is `fit(x, mask, ...)` for faces x `[n, d]` and a mask `[d]` of the
 model for `reconstruct`. A random method takes a key first, and `fit_kernel_ridge` a kernel.
 """
 
-from jaxface.hallucination.dictionary import fit_dw_ksvd, fit_ksvd
-from jaxface.hallucination.fastfood import draw_maps, effective_beta, fit_fastfood_dw_ksvd, invert_atoms, validity
+from jaxface.hallucination.dictionary import fit_dw_ksvd, fit_ksvd, pixel_hallucinator
+from jaxface.hallucination.fastfood import (
+    effective_beta,
+    feature_hallucinator,
+    fit_fastfood_dw_ksvd,
+    invert_atoms,
+    validity,
+)
 from jaxface.hallucination.kernel import fit_fastfood_ridge, fit_kernel_ridge
 from jaxface.hallucination.linear import fit_pca, fit_pca_prior, fit_ridge
 from jaxface.hallucination.methods import METHODS, Fitted, Method, fit
@@ -29,6 +36,7 @@ from jaxface.hallucination.reconstruction import (
     reconstruct_matrix,
     with_visible,
 )
+from jaxface.hallucination.signals import draw_maps, feature_signals, pixel_signals
 
 __all__ = [
     "METHODS",
@@ -37,6 +45,8 @@ __all__ = [
     "Method",
     "draw_maps",
     "effective_beta",
+    "feature_hallucinator",
+    "feature_signals",
     "fit",
     "fit_dw_ksvd",
     "fit_fastfood_dw_ksvd",
@@ -49,6 +59,8 @@ __all__ = [
     "fit_pca_prior",
     "fit_ridge",
     "invert_atoms",
+    "pixel_hallucinator",
+    "pixel_signals",
     "reconstruct",
     "reconstruct_matrix",
     "validity",

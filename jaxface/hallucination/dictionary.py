@@ -9,18 +9,18 @@ code reconstructs the whole face.
 """
 
 import jax
-import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxface.core import checks
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params, static, whole
-from jaxface.hallucination.reconstruction import Reconstruction, checked
+from jaxface.hallucination.reconstruction import Reconstruction
+from jaxface.hallucination.signals import PixelSignals, pixel_signals
 from jaxface.sparse import ksvd, omp
 from jaxface.sparse.atom_update import AtomUpdate, approximate
 from jaxface.sparse.dictionary import Dictionary, decode
 
-__all__ = ["fit_dw_ksvd", "fit_ksvd"]
+__all__ = ["fit_dw_ksvd", "fit_ksvd", "pixel_hallucinator"]
 
 
 @params
@@ -85,18 +85,21 @@ def fit_dw_ksvd(
     beta: weight of the visible pixels, 0 or above
     num_atoms, sparsity, num_iters, tol, atom_update: those of `sparse.ksvd`
     """
-    centered, mean, visible = checked(x, mask)
-    checks.shapes(beta=(beta, ""))
-    checks.between("beta", beta, 0.0, float("inf"), closed_high=False)
-    check_visible(visible.shape[0], sparsity)
-    beta = jnp.asarray(beta, centered.dtype)
-    weights = jnp.ones_like(mean).at[visible].set(jnp.sqrt(1 + beta))
-    weighted = centered * weights[None, :]
+    signals = pixel_signals(x, mask, beta=beta)
+    check_visible(signals.visible.shape[0], sparsity)
+    weighted = signals.transform(x)
     start = ksvd.init(key, weighted, num_atoms=num_atoms)
     sizes = {"sparsity": sparsity, "num_iters": num_iters}
     learnt, info = ksvd.fit(weighted, start, tol=tol, atom_update=atom_update, **sizes)
-    atoms = learnt.atoms / weights[:, None]
-    return DictionaryHallucinator(mean=mean, visible=visible, atoms=atoms, sparsity=sparsity), info
+    return pixel_hallucinator(signals, learnt, sparsity=sparsity), info
+
+
+def pixel_hallucinator(signals: PixelSignals, dictionary: Dictionary, *, sparsity: int) -> DictionaryHallucinator:
+    """The model of a dictionary of these signals, such as one learnt from a stream of them."""
+    checks.shapes(mean=(signals.mean, "d"), atoms=(dictionary.atoms, "d k"))
+    check_visible(signals.visible.shape[0], sparsity)
+    atoms = dictionary.atoms / signals.weights[:, None]
+    return DictionaryHallucinator(mean=signals.mean, visible=signals.visible, atoms=atoms, sparsity=sparsity)
 
 
 def check_visible(num_visible: int, sparsity: int) -> None:

@@ -15,29 +15,29 @@ and beta counts as `beta (bandwidth / bandwidth of the visible part)^2`, the `ef
 """
 
 import math
-from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import blocks, checks, machine, prng
+from jaxface.core import blocks, checks, prng
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params, static, whole
-from jaxface.features import FORMS, INVERSES, Validity, bandwidth, dekernelize, fastfood, forms, maps, units
+from jaxface.features import FORMS, INVERSES, Validity, dekernelize, forms, maps, units
 from jaxface.features.dekernelize import Method
 from jaxface.features.fastfood import Fastfood
 from jaxface.features.forms import Form
 from jaxface.hallucination.dictionary import DictionaryHallucinator, check_visible
-from jaxface.hallucination.reconstruction import BLOCK_SIZE, Reconstruction, checked
-from jaxface.linalg import hadamard, scaling
+from jaxface.hallucination.reconstruction import BLOCK_SIZE, Reconstruction
+from jaxface.hallucination.signals import FeatureSignals, Maps, feature_signals, name_of
+from jaxface.linalg import scaling
 from jaxface.sparse import ksvd, omp
 from jaxface.sparse.atom_update import AtomUpdate, approximate, count_users
 from jaxface.sparse.dictionary import Dictionary, SparseCode, decode, shrink
 
-__all__ = ["draw_maps", "effective_beta", "fit_fastfood_dw_ksvd", "invert_atoms", "validity"]
+__all__ = ["effective_beta", "feature_hallucinator", "fit_fastfood_dw_ksvd", "invert_atoms", "validity"]
 
 
 @params
@@ -65,6 +65,18 @@ class FastfoodDictionaryHallucinator:
         return self.atoms[self._width :] / self.visible_weight
 
     @property
+    def signals(self) -> FeatureSignals:
+        """What the atoms are features of."""
+        return FeatureSignals(
+            mean=self.mean,
+            visible=self.visible,
+            face_map=self.face_map,
+            visible_map=self.visible_map,
+            visible_weight=self.visible_weight,
+            form=self.form,
+        )
+
+    @property
     def _width(self) -> int:
         return forms.inverse(FORMS[self.form]).width * self.face_map.num_features
 
@@ -73,13 +85,6 @@ class FastfoodDictionaryHallucinator:
         features = feature_reconstruction(self)
         solve = dekernelize.solver(self.face_map, FORMS[self.form], INVERSES[self.inverse])
         return lambda pixels: self.mean + solve(features(pixels))
-
-
-class Maps(NamedTuple):
-    """Feature maps of the face and of its visible part, with keys of their own."""
-
-    face: Fastfood
-    visible: Fastfood
 
 
 def feature_reconstruction(model: FastfoodDictionaryHallucinator) -> Reconstruction:
@@ -111,18 +116,6 @@ def _validity(model: FastfoodDictionaryHallucinator, pixels: jax.Array, *, block
     form, method = FORMS[model.form], INVERSES[model.inverse]
     _, report = dekernelize.invert_matrix(model.face_map, features, form=form, method=method, block_size=block_size)
     return jax.lax.stop_gradient(report)
-
-
-def draw_maps(
-    key: jax.Array, x: ArrayLike, mask: ArrayLike, *, expansion: int, quantile: float, form: Form = forms.sin
-) -> Maps:
-    """The maps that a fit with this key draws for faces x `[n, d]`: `expansion` times the padded dimensions each.
-
-    Their bandwidths are the least that keep the share `quantile` of the data in the range of the form; on the host.
-    """
-    centered, mean, visible = checked(x, mask)
-    checks.typed_key(key)
-    return _draw_maps(key, centered, mean, visible, expansion, quantile, form)
 
 
 def effective_beta(maps: Maps, beta: ArrayLike) -> jax.Array:
@@ -165,20 +158,41 @@ def fit_fastfood_dw_ksvd(
     form: of `features.FORMS`; pairs of cosine and sine need half the bandwidth of the sine
     inverse: of `features.INVERSES`, the way back from the features of a face
     """
-    names: dict[str, Any] = {"form": _name_of("form", form, FORMS), "inverse": _name_of("inverse", inverse, INVERSES)}
-    centered, mean, visible = checked(x, mask)
-    checks.typed_key(key)
-    checks.positive("beta", beta)
-    check_visible(visible.shape[0], sparsity)
-    weight = jnp.sqrt(jnp.asarray(beta, centered.dtype))
-    drawn = _draw_maps(key, centered, mean, visible, expansion, quantile, form)
-    stacked = _stack(drawn, centered, visible, weight, form)
+    name_of("inverse", inverse, INVERSES)
+    maps_and_beta: dict[str, Any] = {"beta": beta, "expansion": expansion, "quantile": quantile, "form": form}
+    signals = feature_signals(key, x, mask, **maps_and_beta)
+    check_visible(signals.visible.shape[0], sparsity)
+    stacked = signals.transform(x)
     start = ksvd.init(prng.stream(key, "atoms"), stacked, num_atoms=num_atoms)
     sizes = {"sparsity": sparsity, "num_iters": num_iters}
     dictionary, info = ksvd.fit(stacked, start, tol=tol, atom_update=atom_update, **sizes)
-    face_maps: dict[str, Any] = {"face_map": drawn.face, "visible_map": drawn.visible}
-    learnt: dict[str, Any] = {"mean": mean, "atoms": dictionary.atoms, "visible_weight": weight, "sparsity": sparsity}
-    return FastfoodDictionaryHallucinator(visible=visible, **face_maps, **learnt, **names), info
+    return feature_hallucinator(signals, dictionary, sparsity=sparsity, inverse=inverse), info
+
+
+def feature_hallucinator(
+    signals: FeatureSignals, dictionary: Dictionary, *, sparsity: int, inverse: Method = dekernelize.least_squares
+) -> FastfoodDictionaryHallucinator:
+    """The model of a dictionary of these signals, such as one learnt from a stream of them.
+
+    sparsity: entries of a code, at most
+    inverse: of `features.INVERSES`, the way back from the features of a face
+    """
+    width = forms.inverse(FORMS[signals.form]).width * (
+        signals.face_map.num_features + signals.visible_map.num_features
+    )
+    checks.shapes(atoms=(dictionary.atoms, f"{width} k"))
+    check_visible(signals.visible.shape[0], sparsity)
+    return FastfoodDictionaryHallucinator(
+        mean=signals.mean,
+        visible=signals.visible,
+        face_map=signals.face_map,
+        visible_map=signals.visible_map,
+        atoms=dictionary.atoms,
+        visible_weight=signals.visible_weight,
+        sparsity=sparsity,
+        form=signals.form,
+        inverse=name_of("inverse", inverse, INVERSES),
+    )
 
 
 def invert_atoms(model: FastfoodDictionaryHallucinator, x: ArrayLike) -> tuple[DictionaryHallucinator, Validity]:
@@ -193,62 +207,10 @@ def invert_atoms(model: FastfoodDictionaryHallucinator, x: ArrayLike) -> tuple[D
             "not odd, so an atom with a negative coefficient has no image: reconstruct from the model itself."
         )
     checks.samples(mean=(model.mean, "d"), x=(x, "n d"))
-    centered = jax.lax.stop_gradient(jnp.asarray(x)) - model.mean[None, :]
-    drawn, dictionary = Maps(model.face_map, model.visible_map), Dictionary(atoms=model.atoms)
-    stacked = _stack(drawn, centered, model.visible, model.visible_weight, FORMS[model.form])
-    codes = omp.encode_batch(dictionary, stacked, sparsity=model.sparsity)
+    dictionary = Dictionary(atoms=model.atoms)
+    codes = omp.encode_batch(dictionary, model.signals.transform(x), sparsity=model.sparsity)
     atoms, report = _atom_images(model.face_map, dictionary, codes, INVERSES[model.inverse])
     return DictionaryHallucinator(mean=model.mean, visible=model.visible, atoms=atoms, sparsity=model.sparsity), report
-
-
-def _name_of(name: str, function: Callable[..., object], table: Mapping[str, Callable[..., object]]) -> str:
-    """The name of the function in the table: a model that is saved holds the name."""
-    for word, known in table.items():
-        if function is known:
-            return word
-    raise ValueError(f"{name} must be one of jaxface.features, {', '.join(table)}; got {function!r}.")
-
-
-def _stack(drawn: Maps, centered: jax.Array, visible: jax.Array, weight: jax.Array, form: Form) -> jax.Array:
-    """Features `[n, f + g]` of faces and of their visible parts, the second times `weight`."""
-    faces = maps.feature_matrix(drawn.face, centered, form=form)
-    seen = maps.feature_matrix(drawn.visible, centered[:, visible], form=form)
-    return jnp.concatenate([faces, weight * seen], axis=1)
-
-
-def _draw_maps(
-    key: jax.Array,
-    centered: jax.Array,
-    mean: jax.Array,
-    visible: jax.Array,
-    expansion: int,
-    quantile: float,
-    form: Form,
-) -> Maps:
-    checks.at_least("expansion", expansion, 1)
-    parts = {"face": centered, "visible": centered[:, visible]}
-    for name, part in parts.items():
-        _check_variation(name, part, mean)
-    return Maps(**{n: _draw_map(prng.stream(key, n), part, expansion, quantile, form) for n, part in parts.items()})
-
-
-def _check_variation(name: str, part: jax.Array, mean: jax.Array) -> None:
-    """Differences between equal faces are rounding, which determines no bandwidth."""
-    rounding = 32 * machine.eps(part.dtype) * float(jnp.abs(mean).max())
-    if float(jnp.abs(part).max()) <= rounding:
-        raise ValueError(
-            f"x must hold faces that differ; the {name} part is the same in all of them, so its map has no bandwidth. "
-            "Leave out duplicates, or use fit_dw_ksvd, which needs none."
-        )
-
-
-def _draw_map(key: jax.Array, x: jax.Array, expansion: int, quantile: float, form: Form) -> Fastfood:
-    """A map for x `[n, d]` with the least bandwidth that keeps the share `quantile` in the range of the form."""
-    num_features = expansion * hadamard.next_power_of_two(x.shape[1])
-    width = bandwidth.choose_bandwidth(
-        key, x, init=fastfood.init, num_features=num_features, quantile=quantile, form=form
-    )
-    return fastfood.init(key, input_dim=x.shape[1], num_features=num_features, bandwidth=width, dtype=x.dtype)
 
 
 def _atom_images(
