@@ -8,6 +8,7 @@
     lbp         uniform local binary patterns in a grid of cells: codes, histograms, encode
     hog         oriented gradients: cell_histograms (dense), encode (L2-Hys blocks)
     color_hist  L*u*v* of sRGB: rgb_to_luv, hard_histogram, soft_histogram (16^3 bins)
+    variation   one image mirrored, shifted, scaled, brighter at random: vary
     block_dct   zig-zag DCT-II coefficients of a 16 x 16 grid of blocks: encode
     local_descriptors  HOG and LBP of the patches of a dense grid at several scales: encode
     pipeline    a saved composition of steps: build, encode, encode_batch
