@@ -48,20 +48,52 @@ class JsonlWriter:
             raise storage_error(self._path, error) from error
 
 
-def progress(items: Iterable[T], what: str, *, total: int | None = None, every_seconds: float = 20.0) -> Iterator[T]:
-    """Passes items through, with a bar on a terminal and now and then a line of the log elsewhere."""
-    total = len(items) if total is None and isinstance(items, Sized) else total
+def progress(
+    items: Iterable[T],
+    what: str,
+    *,
+    total: int | None = None,
+    start: int = 0,
+    each: int = 1,
+    unit: str = "",
+    every_seconds: float = 20.0,
+) -> Iterator[T]:
+    """Passes items through, with a bar on a terminal and now and then a line of the log elsewhere.
+
+    start: items done before, by a run that was interrupted, among the `total`
+    each, unit: what an item stands for, such as 4,000 faces; with a unit, lines tell the pace and the time left
+    """
+    total = start + len(items) if total is None and isinstance(items, Sized) else total
     if sys.stderr.isatty():
         from tqdm import tqdm
 
-        yield from tqdm(items, desc=what, total=total)
+        yield from tqdm(items, desc=what, total=total, initial=start, unit=unit or "it", unit_scale=each)
         return
-    last = time.monotonic()
-    for done, item in enumerate(items):
+    begin = last = time.monotonic()
+    for done, item in enumerate(items, start=start):
         if time.monotonic() - last >= every_seconds:
             last = time.monotonic()
-            logging.info("%s: %d%s", what, done, f" of {total}" if total is not None else "")
+            whole = f" of {each * total:,}" if total is not None else ""
+            pace = _pace(done - start, None if total is None else total - done, last - begin, each, unit)
+            logging.info("%s: %s%s%s", what, f"{each * done:,}", whole, pace)
         yield item
+
+
+def _pace(done: int, left: int | None, seconds: float, each: int, unit: str) -> str:
+    """Units a second and the time left, for items counted by a unit."""
+    if not unit or done == 0 or seconds <= 0:
+        return f" {unit}" if unit else ""
+    rate = done / seconds
+    time_left = f", {_duration(left / rate)} left" if left is not None else ""
+    return f" {unit}, {each * rate:,.0f} a second{time_left}"
+
+
+def _duration(seconds: float) -> str:
+    """Hours and minutes, or seconds where they are fewer than 100."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 def _kept_lines(file: pathlib.Path, resume_step: int | None) -> Iterator[dict[str, Any]]:

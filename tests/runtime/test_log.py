@@ -29,6 +29,21 @@ def test_progress_passes_everything_through_and_logs_away_from_a_terminal(caplog
     assert "fitting: 1 of 3" in caplog.text
 
 
+def test_progress_tells_the_pace_and_the_time_left(caplog, monkeypatch):
+    """Of a pass that goes on at its third batch of a thousand faces, each of which takes five seconds."""
+    clock = iter(range(0, 1000, 5))
+    monkeypatch.setattr(log.time, "monotonic", lambda: next(clock))
+    with caplog.at_level("INFO", logger="absl"):
+        passed = list(log.progress("abc", "a pass", start=2, total=5, each=1000, unit="faces", every_seconds=1.0))
+    assert passed == ["a", "b", "c"]
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[0] == "a pass: 2,000 of 5,000 faces"
+    assert lines[1] == "a pass: 3,000 of 5,000 faces, 50 a second, 40 s left"
+    assert log._duration(99) == "99 s"
+    assert log._duration(1790) == "30 min"
+    assert log._duration(3700) == "1 h 2 min"
+
+
 def test_damaged_lines_are_named_and_left_out(tmp_path, caplog):
     file = tmp_path / "metrics.jsonl"
     damaged = ['{"step": 1, "lo', "[1]", '{"loss": 2}', '{"step": "x"}', "7", "[" * 100_000, "\udce9"]
