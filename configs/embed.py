@@ -5,7 +5,7 @@
 
 PHOTOS holds one folder a person, or is a flat folder of photos whose people nobody knows. About 20 photos a second on
 one core. `:aligned` is for photos that are aligned faces already, such as those in the `.bin` of a verification set
-(insightface: LFW, CFP, AgeDB); about 70 a second.
+(insightface: LFW, CFP, AgeDB); about 40 a second.
 """
 
 from ml_collections import ConfigDict

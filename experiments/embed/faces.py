@@ -55,7 +55,8 @@ def embedded(
     aligned                    the first `num_shown` aligned faces, RGB uint8
     """
     found: list[tuple[int, int, Face]] = []
-    vectors, aligned = [], []
+    vectors: list[np.ndarray] = []
+    aligned: list[np.ndarray] = []
     faces, why = np.zeros(len(rows), np.int32), {}
     for k, row in enumerate(progress(rows, "photos")):
         try:

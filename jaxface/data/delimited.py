@@ -1,5 +1,6 @@
 """Text files of columns: cells between tabs, commas, semicolons or spaces, with a header or without.
 
+text     a file in UTF-8
 rows     the cells of all lines
 cells    the cells of lines one after another
 table    the columns with their names
@@ -49,14 +50,18 @@ class Table(NamedTuple):
 
 def rows(path: Path, delimiter: str | None) -> list[list[str]]:
     """The cells of all lines that are neither empty nor comments."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{messages.printable(path)} is not text in UTF-8 ({error}). Save it as such.") from error
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    lines = [line for line in text(path).splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
         raise ValueError(f"{messages.printable(path)} holds no trials: it has no line that is not empty.")
     return list(cells(path, lines, delimiter or separator(lines[0])))
+
+
+def text(path: Path) -> str:
+    """The text of a file in UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{messages.printable(path)} is not text in UTF-8 ({error}). Save it as such.") from error
 
 
 def separator(line: str) -> str | None:
@@ -173,8 +178,8 @@ def is_number(cell: str) -> bool:
 
 def _floats(cells: Sequence[str]) -> np.ndarray | None:
     """Cells as float64, or None where one is no number; digits of other scripts and `1_000` are none."""
-    text = "".join(cells)
-    if not text.isascii() or "_" in text:
+    joined = "".join(cells)
+    if not joined.isascii() or "_" in joined:
         return None
     try:
         return np.array(cells, dtype=np.float64)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxface.core import messages
-from jaxface.data import storage
+from jaxface.data import delimited, storage
 from jaxface.data.datasets import RawVectors
 
 __all__ = []
@@ -128,7 +128,7 @@ def _text(where: str, content: mmap.mmap | bytes, at: int) -> tuple[np.ndarray, 
 
 
 def _places(path: Path) -> Iterator[_Place]:
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
+    for number, line in enumerate(delimited.text(path).split("\n"), 1):
         if not line.strip():
             continue
         where = f"{messages.printable(path)}, line {number}"

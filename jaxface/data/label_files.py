@@ -67,8 +67,9 @@ def by_name(name: str, *, beside: Path, keys: Sequence[str]) -> tuple[str, ...]:
     missing = [key for key in keys if key not in label_of]
     if missing:
         raise ValueError(
-            f"{messages.printable(path)} lacks the label of {len(missing)} of {len(keys)} vectors, the first "
-            f"{messages.printable(missing[0])!r}; it has {next(iter(label_of))!r} and others."
+            f"{messages.printable(path)} lacks the label of {len(missing)} of the {len(keys)} vectors of "
+            f"{messages.printable(beside)}, the first {messages.printable(missing[0])!r}; "
+            f"it has {next(iter(label_of))!r} and others."
         )
     return tuple(label_of[key] for key in keys)
 
@@ -100,11 +101,7 @@ def _found(name: str, beside: Path) -> tuple[Path, str | None] | None:
 
 def _lines(path: Path) -> list[str]:
     """The lines of a file without those at its end that are empty; an empty line between others is refused."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{messages.printable(path)} is not text in UTF-8 ({error}). Save it as such.") from error
-    lines = [line.strip() for line in text.rstrip().split("\n")]
+    lines = [line.strip() for line in delimited.text(path).rstrip().split("\n")]
     if lines == [""]:
         raise ValueError(f"{messages.printable(path)} is empty; expected one label a line, or a table.")
     if "" in lines:

@@ -113,7 +113,7 @@ def test_lists_that_are_refused(tmp_path, x, line, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a-1 ann\n", r"lacks the label of 2 of 3 vectors, the first 'b-1'; it has 'a-1'"),
+        ("a-1 ann\n", r"lacks the label of 2 of the 3 vectors of .*x\.ark, the first 'b-1'; it has 'a-1'"),
         ("a-1 ann\na-1 bob\n", "'a-1' has a second label, 'bob'"),
         ("a-1\n", "expected a key and a label"),
     ],
