@@ -5,7 +5,7 @@
 
 ORL by four folds of people, 3 minutes: PSNR 18.8 dB by DW-KSVD, 18.9 by Fastfood DW-KSVD 5x and 10x, 20.3 by ridge
 regression. LFW with 822 people held out, 7 minutes: 19.6, 20.0 and 19.9, 21.7, and 22.1 dB by a network on ridge; on
-another machine to 0.1 dB.
+another machine to 0.1 dB. `million` in the place of `lfw` learns 4,096 atoms from a million variations of these faces.
 """
 
 from ml_collections import ConfigDict
@@ -52,14 +52,25 @@ def get_config(variant: str | None = None) -> ConfigDict:
 
     config.streaming = ConfigDict()
     config.streaming.seed = 0
+    config.streaming.method = "dw_ksvd"  # or fastfood_dw_ksvd, whose features are made for each batch and not kept
+    config.streaming.beta = 10.0
+    config.streaming.expansion = 5  # the next four are of Fastfood
+    config.streaming.quantile = 0.999
+    config.streaming.form = "sin"
+    config.streaming.inverse = "least_squares"
+    config.streaming.num_faces = 0  # variations of the faces that train; 0 takes these faces, each once
+    config.streaming.flip = True  # the next four say how much variations differ
+    config.streaming.shift = 1.0  # pixels
+    config.streaming.scale = 0.05
+    config.streaming.brightness = 0.1
     config.streaming.num_atoms = 60
     config.streaming.sparsity = 6
-    config.streaming.batch_size = 50
+    config.streaming.batch_size = 50  # 0 takes as many as atoms
     config.streaming.batches_a_segment = 2  # checkpoints are that far apart
-    config.streaming.num_first = 100  # faces of the first dictionary
-    config.streaming.num_first_iters = 3
-    config.streaming.num_iters = 10  # sweeps of K-SVD in memory, to compare with
-    return common.variant(config, variant, {"smoke": _smoke, "lfw": _lfw})
+    config.streaming.num_first = 100  # faces of the first dictionary, the mean and the bandwidths
+    config.streaming.num_first_iters = 3  # sweeps of K-SVD on them
+    config.streaming.num_iters = 10  # sweeps of K-SVD in memory, to compare with; 0 leaves it out
+    return common.variant(config, variant, {"smoke": _smoke, "lfw": _lfw, "million": _million})
 
 
 def settings(*, num_atoms: int, sparsity: int, num_iters: int) -> ConfigDict:
@@ -127,6 +138,20 @@ def _lfw(config: ConfigDict) -> None:
     config.num_tests = 1
     config.settings = settings(num_atoms=300, sparsity=6, num_iters=8)
     config.streaming.num_atoms = 300
-    config.streaming.batch_size = 200
-    config.streaming.batches_a_segment = 4
+    config.streaming.batch_size = 300
+    config.streaming.batches_a_segment = 3
     config.streaming.num_first = 1000
+
+
+def _million(config: ConfigDict) -> None:
+    """The paper's number of faces, made of 8,289 of LFW: Fastfood 5x with 4,096 atoms, one pass."""
+    _lfw(config)
+    config.methods = ("fastfood_5x", "ridge")
+    config.streaming.method = "fastfood_dw_ksvd"
+    config.streaming.num_faces = 1_000_000
+    config.streaming.num_atoms = 4096
+    config.streaming.batch_size = 4000
+    config.streaming.batches_a_segment = 25
+    config.streaming.num_first = 8000
+    config.streaming.num_first_iters = 0
+    config.streaming.num_iters = 0

@@ -8,7 +8,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common import trials
-from experiments.hallucinate import claims
+from experiments.hallucinate import claims, stream_report
 from experiments.hallucinate.matching import ORIGINAL, SPAN
 from experiments.hallucinate.methods import Names, psnr
 from jaxface.metrics import bootstrap, reconstruction, streaming, verification
@@ -129,7 +129,7 @@ def sections(
         _fidelity(found),
         _verification(config, found, results),
         _other_masks(found, masks),
-        _streaming(config, streamed),
+        stream_report.section(config.streaming, streamed),
         _burden(found),
         _inverses(found),
         _settings(found),
@@ -273,33 +273,6 @@ def _other_masks(found: Found, masks: Mapping[str, np.ndarray]) -> Section:
         (
             "Any subset of the pixels can be visible. Ridge regression with the same settings:",
             Picture("masks.png", figures.to_png(grid, dpi=110), "The visible pixels, and the reconstructed face."),
-        ),
-    )
-
-
-def _streaming(config: ConfigDict, streamed: Mapping[str, np.ndarray]) -> Section:
-    first, whole, once = (float(streamed[name]) for name in ("first", "in memory", "stream"))
-    rows: list[tuple[Cell, ...]] = [
-        ("first dictionary", f"{first:.4f}", "–", "–"),
-        (
-            f"K-SVD in memory, {config.streaming.num_iters} sweeps",
-            f"{whole:.4f}",
-            "1",
-            _bytes(float(streamed["data bytes"])),
-        ),
-        ("one pass over a stream", f"{once:.4f}", f"{once / whole:.3f}", _bytes(float(streamed["state bytes"]))),
-    ]
-    return Section(
-        "A dictionary from a stream",
-        (
-            f"{int(streamed['num_faces']):,} faces in batches of {config.streaming.batch_size}, each seen once. The "
-            "state is two moments of the codes: its size does not depend on the number of faces, and a run that was "
-            "killed goes on from its last checkpoint.",
-            Table(
-                ("dictionary", "relative error", "against K-SVD", "kept in memory"),
-                rows,
-                f"{config.streaming.num_atoms} atoms, {config.streaming.sparsity} a face",
-            ),
         ),
     )
 

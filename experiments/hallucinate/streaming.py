@@ -1,66 +1,201 @@
-"""One pass over a stream against K-SVD in memory: the same faces, the same first dictionary."""
+"""A dictionary from a stream: one pass over faces that are made when they are needed, and K-SVD in memory beside it."""
 
-from pathlib import Path
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.hallucinate.faces import Faces
+from experiments.common import fields
+from experiments.hallucinate import methods
+from experiments.hallucinate.faces import FoldFaces
+from jaxface import hallucination
 from jaxface.core import checks, prng
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.data import stream
+from jaxface.data.stream import Source
+from jaxface.faces import variation
+from jaxface.hallucination import Hallucinator
+from jaxface.runtime import params_io
 from jaxface.runtime.checkpoint import run_in_segments
+from jaxface.runtime.log import progress
+from jaxface.runtime.workdir import Workdir
 from jaxface.sparse import decode, ksvd, omp, online
 from jaxface.sparse.dictionary import Dictionary
 
+STREAM = "one pass over a stream"
 
-def of_faces(config: ConfigDict, faces: Faces, folder: Path) -> dict[str, np.ndarray]:
-    """Relative errors `|Y - D X|^2 / |Y|^2` of all faces by both dictionaries, and the bytes that each keeps in memory.
+
+class Learner(NamedTuple):
+    """What a method learns a dictionary from, and the model that it makes of one."""
+
+    transform: Callable[[jax.Array], jax.Array]  # faces [n, d] -> signals [n, e]
+    model: Callable[[Dictionary], Hallucinator]
+
+
+def check(config: ConfigDict) -> None:
+    """Refuses values of `config.streaming` that no pass can use."""
+    fields.words(config, "method", METHODS, section="streaming")
+    fields.words(config, "form", methods.FUNCTIONS["form"], section="streaming")
+    fields.words(config, "inverse", methods.FUNCTIONS["inverse"], section="streaming")
+    sizes = ("num_atoms", "sparsity", "batches_a_segment", "num_first", "expansion")
+    fields.counts(config, *sizes, section="streaming")
+    fields.counts(config, "num_faces", "batch_size", "num_first_iters", "num_iters", minimum=0, section="streaming")
+    fields.positive(config, "beta", section="streaming")
+    fields.shares(config, "quantile", above_zero=True, section="streaming")
+    fields.shares(config, "scale", "brightness", section="streaming")
+    fields.not_negative(config, "shift", section="streaming")
+
+
+def of_fold(config: ConfigDict, fold: FoldFaces, mask: np.ndarray, workdir: Workdir) -> dict[str, np.ndarray]:
+    """Relative errors `|Y - D X|^2 / |Y|^2` of held-out signals, PSNR, and bytes, by dictionary; keeps the model.
 
     The pass saves its state after every segment; a killed pass continues from the last one. It ends with the last whole
     segment.
     """
-    x = faces.x - faces.x.mean(axis=0)
-    segment = config.batch_size * config.batches_a_segment
-    checks.at_most("config.streaming.batch_size * batches_a_segment", segment, len(x), "the faces there are")
-    order = np.random.default_rng(config.seed).permutation(len(x))[: len(x) // segment * segment]
+    faces = source(config, fold)
+    size = config.batch_size or online.batch_size(config.num_atoms)
+    checks.at_most("config.streaming: a segment of batch_size * batches_a_segment", size * config.batches_a_segment,
+                   faces.num_rows, "the faces of the pass")  # fmt: skip
+    checks.at_most("config.streaming.num_first", config.num_first, faces.num_rows, "the faces of the pass")
     key = prng.stream(jax.random.key(config.seed), "stream")
-    first = jnp.asarray(x[order[: config.num_first]])
-    start, _ = ksvd.fit(
-        first,
-        ksvd.init(key, first, num_atoms=config.num_atoms),
-        sparsity=config.sparsity,
-        num_iters=config.num_first_iters,
-    )
-    source = stream.from_array(x)
-
-    def advance(state: online.State, begin: int) -> online.State:
-        batches = stream.batches(source, batch_size=config.batch_size, rows=order, start=begin)
-        some = (batch.features for _, batch in zip(range(config.batches_a_segment), batches, strict=False))
-        state, info = online.fit_stream(state, some, sparsity=config.sparsity)
-        raise_if_failed(info, "stream")
-        return state
-
-    state = run_in_segments(
-        folder, advance, online.init(start), num_steps=len(order) // config.batch_size, every=config.batches_a_segment
-    )
-    in_memory, info = ksvd.fit(jnp.asarray(x), start, sparsity=config.sparsity, num_iters=config.num_iters)
-    raise_if_failed(info, "K-SVD in memory")
+    sample = jnp.asarray(faces.read(np.arange(config.num_first)))
+    learner = METHODS[config.method](key, config, sample, mask)
+    start = first_dictionary(key, config, learner.transform(sample))
+    state = one_pass(config, faces, learner, online.init(start), size, workdir)
+    num_batches = int(state.num_batches)
+    found = {"first dictionary": start, STREAM: state.dictionary}
+    kept = {"first dictionary": 0, STREAM: sum(leaf.nbytes for leaf in jax.tree.leaves(state))}
+    if config.num_iters:
+        name = f"K-SVD in memory, {config.num_iters} sweeps"
+        found[name], kept[name] = in_memory(config, learner, start, fold)
+    workdir.write_bytes("params/stream.safetensors", params_io.to_bytes(learner.model(state.dictionary)))
+    held_out = np.asarray(learner.transform(jnp.asarray(fold.test)))
+    models = [learner.model(dictionary) for dictionary in found.values()]
     return {
-        "num_faces": np.asarray(len(order)),
-        "first": relative_error(start, x, config.sparsity),
-        "in memory": relative_error(in_memory, x, config.sparsity),
-        "stream": relative_error(state.dictionary, x, config.sparsity),
-        "state bytes": np.asarray(sum(leaf.nbytes for leaf in jax.tree.leaves(state))),
-        "data bytes": np.asarray(x.nbytes),
+        "names": np.array(list(found)),
+        "errors": np.array([relative_error(each, held_out, config.sparsity) for each in found.values()]),
+        "psnr": np.array([methods.psnr(methods.rebuilt(model, fold.test, mask), fold.test).mean() for model in models]),
+        "bytes": np.array(list(kept.values())),
+        "num_faces": np.asarray(num_batches * size),
+        "batch_size": np.asarray(size),
+        "num_signals": np.asarray(held_out.shape[1]),
+        "num_cut": np.asarray(state.num_cut),
+        "num_replaced": np.asarray(state.num_replaced),
     }
 
 
-def relative_error(dictionary: Dictionary, x: np.ndarray, sparsity: int) -> np.ndarray:
+def headline(streamed: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """The numbers of the pass for the results of a run."""
+    (place,) = np.flatnonzero(streamed["names"] == STREAM)
+    numbers = {"error": streamed["errors"][place], "psnr": streamed["psnr"][place], "faces": streamed["num_faces"]}
+    return {name: float(value) for name, value in numbers.items()}
+
+
+def source(config: ConfigDict, fold: FoldFaces) -> Source:
+    """The faces of the pass in random order: those that train, each once, or `num_faces` variations of them.
+
+    A variation depends on its number alone, so every batch can be made again; none is kept.
+    """
+    order = np.random.default_rng(config.seed).permutation(len(fold.train))
+    if not config.num_faces:
+        return stream.from_array(fold.train[order])
+    key = prng.stream(jax.random.key(config.seed), "variations")
+    images = fold.train.reshape(-1, *fold.shape)
+    changes = {name: config[name] for name in ("flip", "shift", "scale", "brightness")}
+
+    def read(numbers: np.ndarray) -> np.ndarray:
+        some = images[order[numbers % len(order)]]
+        return np.asarray(_varied(key, some, numbers.astype(np.uint32), changes)).reshape(len(numbers), -1)
+
+    unknown = np.full(config.num_faces, -1, np.int32)
+    return Source(
+        config.num_faces,
+        read,
+        fold.train.shape[1:],
+        fold.train.dtype,
+        unknown,
+        (),
+        read_range=lambda start, stop: read(np.arange(start, stop)),
+        name="the variations of the faces",
+    )
+
+
+@jax.jit
+def _varied(key: jax.Array, images: jax.Array, numbers: jax.Array, changes: dict[str, Any]) -> jax.Array:
+    def one(image: jax.Array, number: jax.Array) -> jax.Array:
+        return variation.vary(jax.random.fold_in(key, number), image, **changes)
+
+    return jax.vmap(one)(images, numbers)
+
+
+def of_pixels(key: jax.Array, config: ConfigDict, sample: jax.Array, mask: np.ndarray) -> Learner:
+    """DW-KSVD."""
+    del key
+    signals = hallucination.pixel_signals(sample, mask, beta=config.beta)
+    return Learner(
+        signals.transform,
+        lambda found: hallucination.pixel_hallucinator(signals, found, sparsity=config.sparsity),
+    )
+
+
+def of_features(key: jax.Array, config: ConfigDict, sample: jax.Array, mask: np.ndarray) -> Learner:
+    """Fastfood DW-KSVD."""
+    words = methods.with_functions({"form": config.form, "inverse": config.inverse})
+    numbers = {name: config[name] for name in ("beta", "expansion", "quantile")}
+    signals = hallucination.feature_signals(key, sample, mask, form=words["form"], **numbers)
+    settings = {"sparsity": config.sparsity, "inverse": words["inverse"]}
+    return Learner(signals.transform, lambda found: hallucination.feature_hallucinator(signals, found, **settings))
+
+
+METHODS = {"dw_ksvd": of_pixels, "fastfood_dw_ksvd": of_features}
+
+
+def first_dictionary(key: jax.Array, config: ConfigDict, signals: jax.Array) -> Dictionary:
+    """Different signals of a sample, after some sweeps of K-SVD on it."""
+    start = ksvd.init(key, signals, num_atoms=config.num_atoms)
+    if not config.num_first_iters:
+        return start
+    start, info = ksvd.fit(signals, start, sparsity=config.sparsity, num_iters=config.num_first_iters)
+    raise_if_failed(info, "the first dictionary")
+    return start
+
+
+def one_pass(
+    config: ConfigDict, faces: Source, learner: Learner, state: online.State, size: int, workdir: Workdir
+) -> online.State:
+    """The state after the whole segments of a pass, resumed from the last checkpoint if there is one."""
+    segment = config.batches_a_segment
+    num_batches = faces.num_rows // (size * segment) * segment
+    batches: Iterator[Any] | None = None
+
+    def advance(state: online.State, begin: int) -> online.State:
+        nonlocal batches
+        if batches is None:
+            left = itertools.islice(stream.batches(faces, batch_size=size, start=begin), num_batches - begin)
+            batches = progress(left, "stream", total=num_batches, start=begin, each=size, unit="faces")
+        some = (batch.features for batch in itertools.islice(batches, segment))
+        state, info = online.fit_stream(state, some, sparsity=config.sparsity, features=learner.transform)
+        raise_if_failed(info, "stream")
+        return state
+
+    return run_in_segments(workdir.path / "checkpoints", advance, state, num_steps=num_batches, every=segment)
+
+
+def in_memory(config: ConfigDict, learner: Learner, start: Dictionary, fold: FoldFaces) -> tuple[Dictionary, int]:
+    """The dictionary of K-SVD on all faces that train, and the bytes of their signals."""
+    signals = learner.transform(jnp.asarray(fold.train))
+    found, info = ksvd.fit(signals, start, sparsity=config.sparsity, num_iters=config.num_iters)
+    raise_if_failed(info, "K-SVD in memory")
+    return found, signals.nbytes
+
+
+def relative_error(dictionary: Dictionary, x: np.ndarray, sparsity: int) -> float:
     """`|Y - D X|^2 / |Y|^2` with codes by OMP."""
     codes = omp.encode_batch(dictionary, x, sparsity=sparsity)
     rebuilt = np.asarray(each_row(decode, dictionary, codes))
-    return np.asarray(((x - rebuilt) ** 2).sum() / (x**2).sum())
+    return float(((x - rebuilt) ** 2).sum() / (x**2).sum())

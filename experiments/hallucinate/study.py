@@ -42,9 +42,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         for k, fold in enumerate(folds)
     ]
     masks = workdir.stage("masks", partial(other_masks, config, data, folds[0]))
-    streamed = workdir.stage(
-        "stream", partial(streaming.of_faces, config.streaming, data, workdir.path / "checkpoints")
-    )
+    streamed = workdir.stage("stream", partial(streaming.of_fold, config.streaming, folds[0], mask, workdir))
     found = together(config, data, mask, folds, made, pairs)
     results = report.matched(config, found)
     publish(
@@ -65,7 +63,10 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         }
         | ({"validity": _means(found.validity[name])} if name in found.validity else {})
         for name, values in found.psnr.items()
-    } | {ORIGINAL: {"vr": float(results[ORIGINAL].rate.estimate), "eer": float(results[ORIGINAL].eer.estimate)}}
+    } | {
+        ORIGINAL: {"vr": float(results[ORIGINAL].rate.estimate), "eer": float(results[ORIGINAL].eer.estimate)},
+        "stream": streaming.headline(streamed),
+    }
 
 
 def check(config: ConfigDict) -> None:
@@ -76,8 +77,7 @@ def check(config: ConfigDict) -> None:
     checks.at_most("config.num_tests", config.num_tests, config.num_folds, "config.num_folds")
     fields.shares(config, "tuning_part", above_zero=True)
     fields.positive(config, "mask_ridge", "kcfa.ridge")
-    sizes = ("num_atoms", "sparsity", "batch_size", "batches_a_segment", "num_first", "num_first_iters", "num_iters")
-    fields.counts(config, *sizes, section="streaming")
+    streaming.check(config)
 
 
 def other_masks(config: ConfigDict, data: Faces, fold: FoldFaces) -> dict[str, np.ndarray]:

@@ -1,14 +1,17 @@
+import contextlib
+
 import jax
 import numpy as np
 import pytest
 
 from configs import hallucinate
-from experiments.hallucinate import claims, faces, matching, methods, report, streaming
+from experiments.hallucinate import claims, faces, matching, methods, report, stream_report, streaming
 from jaxface.data import synthetic
 from jaxface.features import dekernelize, forms
 from jaxface.metrics import streaming as counting
 from jaxface.metrics import verification
 from jaxface.metrics.intervals import Interval
+from jaxface.runtime.workdir import Workdir
 
 
 @pytest.fixture
@@ -132,10 +135,29 @@ def test_settings_are_those_that_held_out_people_prefer(data, config):
     assert tried[best["ridge"]] == max(tried.values()) > min(tried.values()) + 0.1
 
 
-def test_a_killed_stream_goes_on_to_the_same_end(data, config, tmp_path, monkeypatch):
+@pytest.fixture
+def fold(data, config):
+    return next(faces.folds(config, data))
+
+
+@pytest.fixture
+def passes(config, fold, tmp_path):
+    """The settings of a pass over 240 variations of 120 faces, and the arrays that it ends with in a folder."""
     settings = config.streaming.unlock()
-    settings.batch_size = 25
-    whole = streaming.of_faces(settings, data, tmp_path / "whole")
+    settings.update(num_faces=240, batch_size=40, shift=0.5)
+
+    def run(folder):
+        with contextlib.closing(Workdir(tmp_path / folder, {})) as workdir:
+            return streaming.of_fold(settings, fold, faces.rectangle(fold.shape, (0, 4, 0, 8)), workdir)
+
+    return settings, run
+
+
+@pytest.mark.parametrize("method", ["dw_ksvd", "fastfood_dw_ksvd"])
+def test_a_killed_stream_goes_on_to_the_same_end(method, passes, tmp_path, monkeypatch):
+    settings, run = passes
+    settings.method = method
+    whole = run("whole")
     plain, calls = streaming.online.fit_stream, []
 
     def killed(*args, **kwargs):
@@ -146,10 +168,34 @@ def test_a_killed_stream_goes_on_to_the_same_end(data, config, tmp_path, monkeyp
 
     monkeypatch.setattr(streaming.online, "fit_stream", killed)
     with pytest.raises(KeyboardInterrupt):
-        streaming.of_faces(settings, data, tmp_path / "killed")
-    again = streaming.of_faces(settings, data, tmp_path / "killed")
+        run("killed")
+    again = run("killed")
     assert len(calls) == 2 + 2  # three segments, of which one was done
-    assert {name: float(value) for name, value in again.items()} == {name: float(v) for name, v in whole.items()}
+    for name, value in whole.items():
+        np.testing.assert_array_equal(again[name], value, err_msg=name)
+    models = [(tmp_path / name / "params/stream.safetensors").read_bytes() for name in ("whole", "killed")]
+    assert models[0] == models[1]
+    assert int(whole["num_faces"]) == 240
+    assert streaming.headline(whole)["psnr"] == whole["psnr"][1] > 10
+    assert ("K-SVD in memory, 1 sweeps" in whole["names"]) == (settings.num_iters == 1)
+    text = [str(cell) for row in stream_report.table(settings, whole).rows for cell in row]
+    assert "one pass over a stream" in text
+
+
+def test_any_face_of_a_pass_can_be_made_again(config, fold):
+    settings = config.streaming.unlock()
+    plain = streaming.source(settings, fold)
+    order = np.random.default_rng(settings.seed).permutation(len(fold.train))
+    np.testing.assert_array_equal(plain.read(np.arange(5)), fold.train[order[:5]])
+    settings.num_faces = 300
+    varied = streaming.source(settings, fold)
+    assert varied.num_rows == 300
+    rows = varied.read(np.arange(100, 140))
+    np.testing.assert_array_equal(varied.read(np.arange(120, 160))[:20], rows[20:])
+    assert np.abs(varied.read(np.arange(40)) - varied.read(np.arange(len(order), len(order) + 40))).max() > 0.01
+    settings.update(flip=False, shift=0.0, scale=0.0, brightness=0.0)
+    same = streaming.source(settings, fold).read(np.arange(len(order), len(order) + 40))
+    np.testing.assert_allclose(same, fold.train[order[:40]], atol=1e-6)
 
 
 def test_verdicts():
