@@ -15,6 +15,7 @@ and it falls at t = 1 just if t* >= 1/2. Otherwise t = t*.
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
 from jaxface.core import blocks
@@ -25,36 +26,40 @@ from jaxface.sparse.dictionary import SparseCode, weighted_sum
 
 __all__ = []
 
-_GRAM_ROWS = 1024  # rows of the Gram matrix that are computed at a time
+_TILE = 1024  # rows and columns of the Gram matrix that are computed at a time
 _CHUNK = 8  # users per chunk: an atom has few in a batch
 
 
 def gram(atoms: jax.Array) -> jax.Array:
-    """Inner products `[k, k]` of rows `[k, d]`: what is above the diagonal is computed once, and mirrored."""
+    """Inner products `[k, k]` of rows `[k, d]`: tiles above the diagonal are computed once, and mirrored."""
     k = atoms.shape[0]
-    if k <= _GRAM_ROWS:
+    if k <= _TILE:
         return atoms @ atoms.T
-    whole = jnp.zeros((k, k), atoms.dtype)
-    for start in range(0, k, _GRAM_ROWS):
-        end = min(start + _GRAM_ROWS, k)
-        rows = atoms[start:end] @ atoms[start:].T
-        whole = jax.lax.dynamic_update_slice(whole, rows, (start, start))
-        if end < k:
-            whole = jax.lax.dynamic_update_slice(whole, rows[:, end - start :].T, (end, start))
-    return whole
+    starts = np.minimum(np.arange(blocks.num_blocks(k, _TILE)) * _TILE, k - _TILE)  # the last tiles may overlap others
+    pairs = jnp.asarray(starts[np.stack(np.triu_indices(len(starts)), axis=1)], jnp.int32)
+
+    def tile(whole: jax.Array, pair: jax.Array) -> tuple[jax.Array, None]:
+        left, right = (jax.lax.dynamic_slice_in_dim(atoms, pair[side], _TILE) for side in (0, 1))
+        products = jax.lax.dot_general(left, right, (((1,), (1,)), ((), ())))
+        whole = jax.lax.dynamic_update_slice(whole, products, (pair[0], pair[1]))
+        return jax.lax.dynamic_update_slice(whole, products.T, (pair[1], pair[0])), None
+
+    return jax.lax.scan(tile, jnp.zeros((k, k), atoms.dtype), pairs)[0]
 
 
 def code(
     atoms: jax.Array, products: jax.Array, x: jax.Array, *, sparsity: int, block_size: int
 ) -> tuple[SparseCode, jax.Array]:
     """Codes `[b, s]` of x `[b, d]` by OMP and the residual `[b, d]`, for atoms `[k, d]` and their products `[k, k]`."""
-    encode = omp.unit_encoder(atoms.T, products, sparsity=sparsity)
+    encode = omp.unit_encoder(atoms, products, sparsity=sparsity)
 
     def one(signal: jax.Array) -> tuple[SparseCode, jax.Array]:
         found = encode(signal)
         return found, signal - weighted_sum(atoms, found.indices, found.values)
 
-    return blocks.map_rows(one, x, block_size=block_size)
+    n = x.shape[0]
+    even = blocks.num_blocks(n, blocks.num_blocks(n, block_size))  # few blocks need padding, which copies all signals
+    return blocks.map_rows(one, x, block_size=even)
 
 
 def weigh(codes: SparseCode, *, num_atoms: int) -> jax.Array:

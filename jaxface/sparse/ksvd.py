@@ -24,7 +24,7 @@ from jaxface.sparse import omp
 from jaxface.sparse.atom_update import AtomUpdate, Codebook, approximate, count_users, update_atoms
 from jaxface.sparse.dictionary import Dictionary, SparseCode, check_dictionary, decode, unit_atoms, weighted_sum
 
-__all__ = ["code_signals", "fit", "init", "trace"]
+__all__ = ["fit", "init", "trace"]
 
 MAX_COHERENCE = 0.99
 
@@ -204,22 +204,22 @@ def repeats(cosines: jax.Array, max_coherence: ArrayLike) -> jax.Array:
 
 def replace_atoms(book: Codebook, x: jax.Array, is_unfit: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Atoms `[k, d]` after the replacement of the unfit ones, and which atoms `[k]` were replaced."""
-    signals, replaced = substitutes(book.residual, x, is_unfit)
+    signals, replaced = substitutes(distances.norm(book.residual), distances.norm(x), is_unfit)
     return jnp.where(replaced[:, None], distances.normalize(x[signals]), book.atoms), replaced
 
 
-def substitutes(residual: jax.Array, x: jax.Array, is_unfit: jax.Array) -> tuple[jax.Array, jax.Array]:
+def substitutes(errors: jax.Array, lengths: jax.Array, is_unfit: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The signal int32 `[k]` for each unfit atom, and which atoms `[k]` have one.
 
-    The r-th unfit atom becomes the signal with the r-th largest error, as long as that error is more than rounding.
+    The r-th unfit atom becomes the signal with the r-th largest of the errors `[n]`, as long as that is more than
+    rounding of the signal's length `[n]`.
     """
-    n, k = x.shape[0], is_unfit.shape[0]
-    worst, signals = jax.lax.top_k(distances.norm(residual), min(n, k))
+    worst, signals = jax.lax.top_k(errors, min(errors.shape[0], is_unfit.shape[0]))
     turn = jnp.cumsum(is_unfit) - 1
     taken = jnp.clip(turn, 0, worst.shape[0] - 1)
-    size = distances.norm(x)[signals[taken]]
-    rounding = 32 * machine.eps(x.dtype)
-    return signals[taken], is_unfit & (turn < worst.shape[0]) & (worst[taken] > rounding * size)
+    rounding = 32 * machine.eps(errors.dtype)
+    replaced = is_unfit & (turn < worst.shape[0]) & (worst[taken] > rounding * lengths[signals[taken]])
+    return signals[taken], replaced
 
 
 def _cost(book: Codebook, replaced: jax.Array) -> jax.Array:

@@ -77,7 +77,7 @@ def encode(dictionary: Dictionary, x: ArrayLike, *, sparsity: int, tol: ArrayLik
         inner=lambda support: unit[:, support].T @ unit[:, support],
         inner_with=lambda support, atom: unit[:, atom] @ unit[:, support],
     )
-    return _coder(atoms, unit, length, sparsity, tol)(jnp.asarray(x))
+    return _coder(atoms, lambda signal: signal @ unit, unit, length, sparsity, tol)(jnp.asarray(x))
 
 
 def encode_batch(
@@ -100,24 +100,36 @@ def _encode_batch(
 def batch_encoder(dictionary: Dictionary, *, sparsity: int, tol: ArrayLike = 0.0) -> Callable[[jax.Array], SparseCode]:
     """A function of one signal `[d]` that holds the Gram matrix: to be mapped over many inside one program."""
     unit, length = unit_atoms(dictionary.atoms)
-    return _coder(_atoms_of(unit.T @ unit), unit, length, sparsity, tol)
+    return _coder(_atoms_of(unit.T @ unit), lambda x: x @ unit, unit, length, sparsity, tol)
 
 
-def unit_encoder(unit: jax.Array, gram: jax.Array, *, sparsity: int) -> Callable[[jax.Array], SparseCode]:
-    """`batch_encoder` for atoms of length one `[d, k]` whose Gram matrix `[k, k]` is known."""
-    return _coder(_atoms_of(gram), unit, jnp.ones(unit.shape[1], unit.dtype), sparsity, 0.0)
+def unit_encoder(rows: jax.Array, gram: jax.Array, *, sparsity: int) -> Callable[[jax.Array], SparseCode]:
+    """`batch_encoder` for atoms of length one as rows `[k, d]`, whose Gram matrix `[k, k]` is known."""
+
+    def correlate(x: jax.Array) -> jax.Array:  # not `x @ rows.T`, of which XLA makes a copy
+        return jax.lax.dot_general(x, rows, (((0,), (1,)), ((), ())))
+
+    return _coder(_atoms_of(gram), correlate, rows, jnp.ones(rows.shape[0], rows.dtype), sparsity, 0.0)
 
 
 def _coder(
-    atoms: Atoms, unit: jax.Array, length: jax.Array, sparsity: int, tol: ArrayLike
+    atoms: Atoms,
+    correlate: Callable[[jax.Array], jax.Array],
+    unit: jax.Array,
+    length: jax.Array,
+    sparsity: int,
+    tol: ArrayLike,
 ) -> Callable[[jax.Array], SparseCode]:
-    """The code of one signal on atoms `[d, k]` of the length `[k]`; the pursuit runs in a unit of the signal's own."""
+    """The code of one signal on unit atoms with `D'x` by `correlate`, rescaled to atoms of the length `[k]`.
+
+    The pursuit runs in a unit of the signal's own.
+    """
     nothing = jnp.where(jnp.isfinite(unit).all(), 0, jnp.nan).astype(unit.dtype)  # NaN in the atoms is NaN in any code
 
     def code(x: jax.Array) -> SparseCode:
         power = scaling.exponent(x)
         x = scaling.shifted(x, -power)
-        found = _pursue(atoms, x @ unit, x @ x + nothing, sparsity=sparsity, tol=tol)
+        found = _pursue(atoms, correlate(x), x @ x + nothing, sparsity=sparsity, tol=tol)
         return _rescaled(found._replace(values=scaling.shifted(found.values, power)), length)
 
     return code

@@ -22,7 +22,6 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import distances
 from jaxface.sparse import batch_step, ksvd, omp
 from jaxface.sparse.dictionary import Dictionary, SparseCode, check_sparsity, unit_atoms
 
@@ -151,13 +150,15 @@ def _step(
 ) -> tuple[State, Step]:
     products = batch_step.gram(state.atoms)
     codes, residual = batch_step.code(state.atoms, products, x, sparsity=sparsity, block_size=block_size)
-    error = _relative_error(residual, x)
+    left, energy = (residual**2).sum(axis=1), (x**2).sum(axis=1)  # [b]
+    error = _relative_error(left.sum(), energy.sum(), jnp.abs(x).max())
     is_known = jnp.isfinite(error)
     fade = batch_step.fade(state.num_batches + 1, forgetting, x.dtype)
     past = fade * state.weight
     moved, is_cut = _move(_collect(state, codes, fade), past, codes, residual, is_known, block_size)
     is_repeat = ksvd.repeats(products, max_coherence)
-    signals, replaced = ksvd.substitutes(residual, x, (_is_unused(moved, min_share) | is_repeat) & is_known)
+    is_unfit = (_is_unused(moved, min_share) | is_repeat) & is_known
+    signals, replaced = ksvd.substitutes(jnp.sqrt(left), jnp.sqrt(energy), is_unfit)
     atoms = batch_step.replace(moved.atoms, x, signals, replaced)
     report = Step(relative_error=error, num_replaced=replaced.sum(dtype=jnp.int32), is_cut=is_cut & is_known)
     numbers = {name: jnp.where(replaced, 0, getattr(moved, name)) for name in ("weight", "num_users", "num_signals")}
@@ -198,7 +199,7 @@ def _move(
     step = jnp.where(is_known & (weight > 0), gap / jnp.where(weight > 0, weight, 1), 0)
     length, is_cut = batch_step.guarded(step, state.weight, past, codes, block_size=block_size)
     moved = state.atoms + jnp.where(is_known, length, 0) * step
-    size = distances.norm(moved)
+    size = jnp.sqrt((moved**2).sum(axis=1))
     size = jnp.where(is_known & (size > 0), size, 1)
     return state._replace(atoms=moved / size[:, None], weight=state.weight * size**2), is_cut
 
@@ -210,13 +211,11 @@ def _is_unused(state: State, min_share: ArrayLike) -> jax.Array:
     return state.num_users < min_share * share * state.num_signals
 
 
-def _relative_error(residual: jax.Array, x: jax.Array) -> jax.Array:
-    """`|E|^2 / |Y|^2`; NaN if the sums of squares, of which the state consists, leave the range of the type."""
-    energy, largest = (x**2).sum(), jnp.abs(x).max()
-    limits = jnp.finfo(x.dtype)
+def _relative_error(left: jax.Array, energy: jax.Array, largest: jax.Array) -> jax.Array:
+    """`|E|^2 / |Y|^2` from the largest entry and both sums of squares; NaN if these leave the range of the type."""
+    limits = jnp.finfo(energy.dtype)
     lost = (largest > 0) & ((largest**2 < limits.tiny / limits.eps**2) | (energy > limits.max * limits.eps))
-    relative = (residual**2).sum() / jnp.where(energy > 0, energy, 1)
-    return jnp.where(lost, jnp.nan, relative)
+    return jnp.where(lost, jnp.nan, left / jnp.where(energy > 0, energy, 1))
 
 
 def _signals(batch: ArrayLike, features: Callable[[jax.Array], jax.Array] | None, state: State) -> jax.Array:

@@ -97,7 +97,7 @@ CASES = [
     Case(kernel_ksvd.init, lambda r: (key(r), kernel_atoms(r).kernel, signals(r)), {"num_atoms": K}),
     Case(kernel_ksvd.fit, lambda r: (kernel_atoms(r),), SWEEPS, factor=1e4),
     Case(ksvd.repeats, lambda r: (r.uniform(-1, 1, size=(K, K)), np.float64(0.5))),
-    Case(ksvd.substitutes, lambda r: (signals(r), signals(r), r.random(K) < 0.5)),
+    Case(ksvd.substitutes, lambda r: (r.random(N), r.random(N), r.random(K) < 0.5)),
     Case(batch_step.gram, lambda r: (r.normal(size=(K, D)),)),
     Case(batch_step.code, lambda r: (unit_rows(r), products(r), signals(r)), {"sparsity": S, "block_size": 4},
          factor=10),

@@ -24,9 +24,9 @@ def dense(codes):
     return rows
 
 
-@pytest.mark.parametrize("rows", [4, 5, 1024])
-def test_the_gram_matrix_in_blocks_of_rows(rows, rng, monkeypatch):
-    monkeypatch.setattr(batch_step, "_GRAM_ROWS", rows)
+@pytest.mark.parametrize("size", [5, 1024])
+def test_the_gram_matrix_in_tiles(size, rng, monkeypatch):
+    monkeypatch.setattr(batch_step, "_TILE", size)
     atoms = rng.normal(size=(K, D))
     assert_close(batch_step.gram(jnp.asarray(atoms)), atoms @ atoms.T)
 
