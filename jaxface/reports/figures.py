@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Curve", "curves", "intervals", "roc", "to_png", "to_svg"]
 
-# Okabe and Ito's colours can be told apart with every common kind of colour blindness.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+# Okabe and Ito's colours, a grey for their yellow, can be told apart with every common kind of colour blindness.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#6b6b6b")
 # Lines that coincide show each other: dashes and marks differ from line to line, and each is thinner than the last.
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (9, 3)), (0, (3, 1, 1, 1, 1, 1)))
 MARKS = "os^DvPX*"
 
 _WIDTH = 5.8  # inches; narrow, so that text stays readable on a telephone
-_LEGEND_LETTERS = 70  # in a row of a legend
+_LEGEND_LETTERS = 76  # in a row of a legend
 _MOST_POINTS = 400  # of a ROC: more than a page can show
 _BAND = 10.0  # a band on a log axis ends at most so many times above and below all lines
 
@@ -82,7 +82,7 @@ def curves(
     axes.set_yscale("log", nonpositive="mask") if log_y else axes.set_yscale("linear")
     ends = _log_ends(lines) if log_y else (-math.inf, math.inf)
     for index, line in enumerate(lines):
-        width = 2.6 - 1.4 * index / (len(lines) - 1) if len(lines) > 1 else 1.6
+        width = 2.4 - 1.0 * index / (len(lines) - 1) if len(lines) > 1 else 1.6
         _draw(axes, line, index, width=width, markers=markers, ends=ends)
     if reference is not None:
         axes.axhline(reference, color="#666666", linewidth=0.8, linestyle=":")

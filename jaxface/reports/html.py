@@ -238,14 +238,13 @@ nav ol { display: flex; flex-wrap: wrap; gap: .2rem 1.4rem; padding: 0; margin: 
   font-size: .92rem; }
 a { color: var(--link); }
 .table { margin: 1.2rem 0; }
-.wide { overflow-x: auto; }
+.wide { overflow-x: auto; overflow-wrap: normal; }
 .caption, figcaption, footer { color: var(--quiet); font-size: .9rem; }
 .table .caption { margin: 0 0 .35rem; }
 table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; background: var(--raised); }
 th, td { padding: .35rem .8rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 th { border-bottom: 1.5px solid var(--ink); font-weight: 600; vertical-align: bottom; }
 .number { text-align: right; }
-td.number { white-space: nowrap; }
 figure { margin: 1.2rem 0; padding: .8rem; background: var(--card); border: 1px solid var(--line); border-radius: 6px;
   color: var(--card-ink); color-scheme: light; }
 figure img { display: block; max-width: 100%; height: auto; margin: 0 auto; }

@@ -94,17 +94,25 @@ def histogram(scores: np.ndarray, is_same: np.ndarray, *, name: str, num_bins: i
 
 
 def cross_entropy(systems: Labeled) -> "Figure":
-    """Empirical cross-entropy of ratios against the prior, with the best that their order allows and with no ratio."""
+    """Empirical cross-entropy of ratios against the prior, with the best that their order allows and with no ratio.
+
+    The axis fits the systems: beside good ones the curve of no ratio leaves it at the top.
+    """
     log_odds = np.linspace(-6.0, 6.0, 97)
     lines = []
     for name, (scores, is_same) in systems.items():
         best = calibration.pav_llr(scores, is_same)
         for label, values in ((name, scores), (f"{name}, best calibration", best)):
             lines.append(Curve(label, log_odds, calibration.cross_entropy(values, is_same, log_odds)))
+    highest = max(float(line.y.max()) for line in lines)
     silent = calibration.cross_entropy(np.zeros(2), np.array([True, False]), log_odds)
     lines.append(Curve("no ratio at all", log_odds, silent))
     return figures.curves(
-        lines, x_label="prior log odds, nats", y_label="cross-entropy, bits", markers=False, y_range=(0.0, 1.05)
+        lines,
+        x_label="prior log odds, nats",
+        y_label="cross-entropy, bits",
+        markers=False,
+        y_range=(0.0, min(1.05, 2.5 * highest) or 1.05),
     )
 
 

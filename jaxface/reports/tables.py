@@ -231,8 +231,12 @@ def text(cell: Cell) -> str:
 
 
 def _cell(tag: str, text: str, numeric: bool) -> str:
+    """A cell; numbers break only between a value and its interval, so that wide tables fit narrow pages."""
+    shown = html.escape(messages.printable(text))
+    if numeric and tag == "td":
+        shown = shown.replace(", ", ",&nbsp;").replace(" ± ", "&nbsp;±&nbsp;")
     kind = ' class="number"' if numeric else ""
-    return f"<{tag}{kind}>{html.escape(messages.printable(text))}</{tag}>"
+    return f"<{tag}{kind}>{shown}</{tag}>"
 
 
 def _csv_value(cell: Cell, part: str, numeric: bool) -> Cell:

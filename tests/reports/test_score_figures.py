@@ -72,6 +72,11 @@ def test_cross_entropy_lies_between_the_best_and_nothing(systems):
     assert (best[:, 1] <= found[:, 1] + 1e-12).all()
     assert (found[:, 1] <= nothing[:, 1]).all()
     assert found[48] == pytest.approx([0.0, metrics.cllr(ratios, same)])
+    figure = score_figures.cross_entropy({"good": (30 * ratios, same), "perfect": (100.0 * same - 50.0, same)})
+    assert figure.axes[0].get_ylim() == (0.0, 1.05)
+    figure = score_figures.cross_entropy({"good": (100.0 * same - 50.0 + scores, same)})  # hardly anything left
+    top = max(points[:, 1].max() for points in lines_of(figure)[:-1])
+    assert top < figure.axes[0].get_ylim()[1] < 3 * top
 
 
 def test_a_million_scores_draw_some_hundred_points(rng):

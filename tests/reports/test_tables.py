@@ -54,7 +54,7 @@ def test_means_with_deviations_are_numbers():
     assert rows[0] == ["start", "purity %", "purity % SD", "accuracy %", "accuracy % SE"]
     assert [float(value) for value in rows[1][1:]] == pytest.approx([60.0, 100 * math.sqrt(0.02), 25.0, 1.0])
     assert rows[2:] == [["b", "50.0", "", "", ""], ["c", "50.0", "", "", ""]]
-    assert '<td class="number">60.0 ± 14.1</td>' in table.to_html()
+    assert '<td class="number">60.0&nbsp;±&nbsp;14.1</td>' in table.to_html()
 
 
 def test_plain_numbers_are_short():
@@ -90,7 +90,7 @@ def test_html_is_escaped_and_numbers_stand_right():
     text = table().to_html()
     assert "a &lt; b" in text
     assert "Caption &amp; more" in text
-    assert '<td class="number">12.3 [10.0, 15.0]</td>' in text
+    assert '<td class="number">12.3 [10.0,&nbsp;15.0]</td>' in text
     assert '<td class="number">12</td>' in text
     assert "<td>long name</td>" in text
 
