@@ -6,12 +6,24 @@ import pathlib
 import sys
 from collections.abc import Sequence
 
-from benchmarks import ensembles, features, foundation, joint_bayes, measure, mixtures, report, rows, sparse, subspaces
+from benchmarks import (
+    ensembles,
+    features,
+    foundation,
+    joint_bayes,
+    measure,
+    mixtures,
+    report,
+    rows,
+    sparse,
+    streaming,
+    subspaces,
+)
 from benchmarks.rows import Row
 from jaxface.runtime import resources
 
 # One module of rows a line; a new file of rows is added here.
-GROUPS = (foundation, joint_bayes, subspaces, ensembles, features, mixtures, sparse)
+GROUPS = (foundation, joint_bayes, streaming, subspaces, ensembles, features, mixtures, sparse)
 
 ROWS: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 FEWEST_REPEATS = 7
