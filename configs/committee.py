@@ -17,12 +17,14 @@ def get_config(variant: str | None = None) -> ConfigDict:
     """The whole study; see the fields."""
     config = common.base(x64=True)
     config.data = common.orl_faces(height=56, width=46)
+    config.people = common.people()
     config.update(members())
     config.size_parts = ((0.0, 0.2), (0.0, 0.5), (0.1, 0.3), (0.2, 0.4), (0.3, 0.5))  # (M0, M1) of the analysis
     config.num_candidates = 200  # random subspaces that members may choose from
     config.candidate_part = 0.4  # axes of a candidate
     config.choices = (1, 2, 5, 10, 25, 50, 100, 200)
-    return common.variant(config, variant, {"smoke": _smoke, "yaleb": _yaleb, "lfw": _lfw})
+    config.num_resamples = 500  # of people, for intervals of the verification
+    return common.variant(config, variant, {"smoke": _smoke, "yaleb": _yaleb, "lfw": _lfw, "embeddings": _embeddings})
 
 
 def members() -> ConfigDict:
@@ -59,6 +61,7 @@ def _smoke(config: ConfigDict) -> None:
     config.size_parts = ((0.2, 0.4),)
     config.num_candidates = 6
     config.choices = (1, 6)
+    config.num_resamples = 20
 
 
 def _yaleb(config: ConfigDict) -> None:
@@ -73,3 +76,11 @@ def _lfw(config: ConfigDict) -> None:
     config.data.loader = "lfw"
     config.data.options = ConfigDict({"size": (56, 46), "crop": (68, 80, 112, 92), "min_images": 20})
     config.num_train = (5, 10)
+
+
+def _embeddings(config: ConfigDict) -> None:
+    """Vectors of a network: the people with 20 images or more, and 20 images of each."""
+    common.embedded(config)
+    config.people.min_images = 20
+    config.people.max_images = 20
+    config.num_splits = 10

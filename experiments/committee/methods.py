@@ -10,13 +10,15 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.committee.samples import Samples, most_axes
-from experiments.common import trials
+from experiments.common import ratios
+from experiments.common.ratios import Trials
 from jaxface.core import prng
 from jaxface.core.fitinfo import FitInfo, raise_if_failed
 from jaxface.data import pairs
 from jaxface.ensembles import PAIR_SCORES, POSTERIORS, RULES, fusion, lda_member, log_posteriors, sampling, score_matrix
 from jaxface.ensembles.fusion import Rule
 from jaxface.ensembles.lda_member import LdaMember
+from jaxface.metrics import verification
 
 SINGLE = ("Fisherfaces, PCA to N - C", "PCA and LDA, PCA tuned", "LDA with a ridge on all axes, tuned")
 COMMITTEES = (
@@ -25,22 +27,28 @@ COMMITTEES = (
     "bags of people",
     "bags of images",
 )
+PAIRED = ("LDA with a ridge", "committee, mean over members")  # what pairs of probes are scored by
 METHODS = (*SINGLE, *(f"{name}, sum rule" for name in COMMITTEES))
 
 
 def errors(config: ConfigDict, samples: Samples, number: int) -> dict[str, np.ndarray]:
-    """Error `[methods]`, error of the default committee by every rule `[rules]`, and EER of its pair scores `[2]`."""
-    key = jax.random.fold_in(jax.random.key(config.seed), number)
+    """Error `[methods]`, error of the default committee by every rule `[rules]`, and EER of `PAIRED` `[2]`.
+
+    `scores`, `first` and `second` `[2, pairs]` are the pairs behind these EERs and the people that they show.
+    """
+    key = key_of(config, number)
     fisher, tuned, ridge = single(config, samples)
     drawn = committees(config, samples, key)
     posterior = POSTERIORS[config.posterior]
     log_p = {name: log_posteriors(members, samples.probes, posterior=posterior) for name, members in drawn.items()}
     of_committees = [_error(log_p[name], samples) if name in log_p else np.nan for name in COMMITTEES]
     of_rules = [_error(log_p[COMMITTEES[0]], samples, rule=rule) for rule in RULES.values()]
+    paired = [pair_trials(config, members, samples) for members in (ridge, drawn[COMMITTEES[0]])]
     return {
         "errors": np.array([_single_error(each, samples) for each in (fisher, tuned, ridge)] + of_committees),
         "rules": np.array(of_rules),
-        "eer": np.array([_eer(config, members, samples) for members in (ridge, drawn[COMMITTEES[0]])]),
+        "eer": np.array([verification.eer(verification.roc(each.scores, each.is_same)) for each in paired]),
+        **{field: np.stack(values) for field, values in zip(Trials._fields, zip(*paired, strict=True), strict=True)},
     }
 
 
@@ -70,22 +78,39 @@ def committees(config: ConfigDict, samples: Samples, key: jax.Array) -> Mapping[
 
     Two images of a person cannot be bagged: that committee is left out.
     """
-    most = most_axes(samples, config.floor)
-    fixed, drawn = (max(1, round(part * most)) for part in (config.fixed_part, config.random_part))
-    variances = (samples.train**2).mean(axis=0)
-    sizes = {"num_members": config.num_members, "num_fixed": fixed, "num_random": drawn}
-    members = {}
-    for name, floor in zip(COMMITTEES, (config.floor, 0.0), strict=False):
-        axes = sampling.feature_subspaces(prng.stream(key, "axes"), variances, floor=floor, **sizes)
-        fit = lda_member.fit(samples.train, samples.train_ids, axes, num_classes=samples.num_people)
-        members[name] = _fitted(fit, name)
-    leading = np.broadcast_to(np.arange(fixed + drawn), (config.num_members, fixed + drawn))
+    members = {
+        name: subspaces(config, samples, key, floor=floor)
+        for name, floor in zip(COMMITTEES, (config.floor, 0.0), strict=False)
+    }
+    width = sum(_sizes(config, samples))
+    leading = np.broadcast_to(np.arange(width), (config.num_members, width))
     for name, weights in _bags(config, samples, key).items():
         # A bag has fewer images than the whole, so its axes need the ridge.
         options = {"ridge": config.bag_ridge, "block_size": config.block_size, "num_classes": samples.num_people}
         fit = lda_member.fit_bags(samples.train, samples.train_ids, leading, weights, **options)
         members[name] = _fitted(fit, name)
     return members
+
+
+def subspaces(config: ConfigDict, samples: Samples, key: jax.Array, *, floor: float) -> LdaMember:
+    """The committee on random subspaces, drawn from the axes with a variance above the floor."""
+    fixed, drawn = _sizes(config, samples)
+    variances = (samples.train**2).mean(axis=0)
+    sizes = {"num_members": config.num_members, "num_fixed": fixed, "num_random": drawn}
+    axes = sampling.feature_subspaces(prng.stream(key, "axes"), variances, floor=floor, **sizes)
+    fit = lda_member.fit(samples.train, samples.train_ids, axes, num_classes=samples.num_people)
+    return _fitted(fit, COMMITTEES[0] if floor else COMMITTEES[1])
+
+
+def key_of(config: ConfigDict, number: int) -> jax.Array:
+    """The key of a split."""
+    return jax.random.fold_in(jax.random.key(config.seed), number)
+
+
+def _sizes(config: ConfigDict, samples: Samples) -> tuple[int, int]:
+    """M0 and M1."""
+    most = most_axes(samples, config.floor)
+    return max(1, round(config.fixed_part * most)), max(1, round(config.random_part * most))
 
 
 def _bags(config: ConfigDict, samples: Samples, key: jax.Array) -> dict[str, jax.Array]:
@@ -127,9 +152,9 @@ def _held_out_error(member: LdaMember, samples: Samples) -> float:
     return float((np.asarray(fusion.predict(log_p[0])) != samples.held_out_ids).mean())
 
 
-def _eer(config: ConfigDict, members: LdaMember, samples: Samples) -> float:
-    """EER of all pairs of probes, at most `max_images` of a person, by the mean pair score over the members."""
+def pair_trials(config: ConfigDict, members: LdaMember, samples: Samples) -> Trials:
+    """All pairs of probes, at most `max_images` of a person, by the mean pair score over the members."""
     rows = pairs.limited(samples.probe_ids, max_rows=config.max_images)
     probes = samples.probes[rows]
     scores = score_matrix(members, probes, probes, score=PAIR_SCORES[config.pair_score])
-    return trials.eer(np.asarray(scores), samples.probe_ids[rows])
+    return ratios.of_matrix(scores, samples.probe_ids[rows])

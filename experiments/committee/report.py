@@ -1,12 +1,12 @@
 """Tables and figures of the study of committees."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.committee.methods import METHODS, SINGLE
-from experiments.common import trials
+from experiments.committee.methods import METHODS, PAIRED, SINGLE
+from experiments.common import ratios, trials
 from experiments.common.verdicts import verdict
 from jaxface.ensembles import RULES
 from jaxface.metrics import intervals
@@ -14,10 +14,12 @@ from jaxface.metrics.intervals import Interval
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Cell, Table, intervals_over, percent_interval
+from jaxface.reports.tables import Cell, Estimate, Table, intervals_over, percent_interval
 
 Arrays = Mapping[int, Mapping[str, np.ndarray]]
 _DEFAULT = len(SINGLE)  # random subspaces by the sum rule
+_FROM_ALL = _DEFAULT + 1
+REPEATED = "Here the floor leaves out no axis: random subspaces drawn from all axes are the same committee, shown once."
 _PAIR_SCORES = {
     "cosine": "the cosine in their coordinates",
     "distance": "minus the squared distance in their coordinates",
@@ -28,18 +30,33 @@ _PAIR_SCORES = {
 def headline(config: ConfigDict, arrays: Arrays) -> Table:
     """Error of every method at every number of training images."""
     rows: list[tuple[Cell, ...]] = [
-        (METHODS[m], *(_cell(found, found["errors"][m]) for found in arrays.values())) for m in range(len(METHODS))
+        (METHODS[m], *(_cell(found, found["errors"][m]) for found in arrays.values())) for m in _shown(arrays)
     ]
     return Table(
         ("method", *(f"{num_train} images a person" for num_train in arrays)),
         rows,
-        f"Identification error %, {intervals_over(config.num_splits, 'random splits')}",
+        f"Identification error %, {intervals_over(config.num_splits, 'random splits')}{_left_out(arrays)}",
     )
 
 
 def sections(config: ConfigDict, arrays: Arrays) -> tuple[Section, ...]:
     """The body of the report."""
     return (_differences(arrays), _rules(config, arrays), _sizes(arrays), _choice(arrays))
+
+
+def _shown(arrays: Arrays) -> list[int]:
+    """The methods in tables, without a committee that is the default one by another name."""
+    repeated = repeats_default([found["errors"] for found in arrays.values()])
+    return [m for m in range(len(METHODS)) if not (repeated and m == _FROM_ALL)]
+
+
+def _left_out(arrays: Arrays) -> str:
+    return "" if _FROM_ALL in _shown(arrays) else f". {REPEATED}"
+
+
+def repeats_default(errors: Sequence[np.ndarray]) -> bool:
+    """Whether random subspaces of all axes make the errors `[methods, splits]` of the default on every split."""
+    return all(np.array_equal(each[_DEFAULT], each[_FROM_ALL]) for each in errors)
 
 
 def _cell(found: Mapping[str, np.ndarray], values: np.ndarray) -> Cell:
@@ -53,7 +70,7 @@ def _cell(found: Mapping[str, np.ndarray], values: np.ndarray) -> Cell:
 def _differences(arrays: Arrays) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for num_train, found in arrays.items():
-        for m in range(len(METHODS)):
+        for m in _shown(arrays):
             ours, theirs = found["errors"][_DEFAULT], found["errors"][m]
             if m == _DEFAULT or np.isnan(theirs).any():
                 continue
@@ -86,8 +103,7 @@ def _rules(config: ConfigDict, arrays: Arrays) -> Section:
         (rule, *(_cell(found, found["rules"][r]) for found in arrays.values())) for r, rule in enumerate(RULES)
     ]
     pairs: list[tuple[Cell, ...]] = [
-        (name, *(_cell(found, found["eer"][k]) for found in arrays.values()))
-        for k, name in enumerate(("LDA with a ridge", "committee, mean over members"))
+        (name, *(_cell(found, found["eer"][k]) for found in arrays.values())) for k, name in enumerate(PAIRED)
     ]
     head = tuple(f"{num_train} images a person" for num_train in arrays)
     return Section(
@@ -99,6 +115,16 @@ def _rules(config: ConfigDict, arrays: Arrays) -> Section:
             f"{_PAIR_SCORES[config.pair_score]}. "
             + trials.rule(config.max_images, max(float(found["largest share"]) for found in arrays.values())),
             Table(("score", *head), pairs, "EER %, pairs of probes, people known from training"),
+            ratios.WORDS,
+            *(
+                ratios.table(
+                    PAIRED,
+                    found,
+                    test_to_train=float(found["test to train"]),
+                    caption=f"Scores as log-likelihood ratios, {num_train} images a person",
+                )
+                for num_train, found in arrays.items()
+            ),
         ),
     )
 
@@ -115,7 +141,14 @@ def _sizes(arrays: Arrays) -> Section:
         )
         pictures.append(Picture(f"growth_{num_train}.svg", figures.to_svg(figure), "First split, sum rule."))
     rows: list[tuple[Cell, ...]] = [
-        (int(num_train), int(fixed), int(drawn), f"{a:.3f}", f"{t:.3f}", f"{c:.2f}")
+        (
+            int(num_train),
+            int(fixed),
+            int(drawn),
+            Estimate(float(a), digits=3),
+            Estimate(float(t), digits=3),
+            Estimate(float(c), digits=2),
+        )
         for num_train, found in arrays.items()
         for fixed, drawn, a, t, c in zip(
             found["fixed"],

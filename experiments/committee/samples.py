@@ -9,7 +9,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from jaxface.data import splits
-from jaxface.subspace import pca
+from jaxface.subspace import LinearMap, pca
 
 
 class Samples(NamedTuple):
@@ -22,6 +22,7 @@ class Samples(NamedTuple):
     probes: jax.Array  # [q, p]
     probe_ids: np.ndarray
     num_people: int
+    axes: LinearMap | None = None  # the map of images to these coordinates
 
 
 def random_samples(config: ConfigDict, x: jax.Array, ids: np.ndarray, num_train: int) -> Iterator[Samples]:
@@ -39,8 +40,9 @@ def random_samples(config: ConfigDict, x: jax.Array, ids: np.ndarray, num_train:
     )
     num_people = len(np.unique(ids))
     for train, test, held_out in drawn:
-        y = _coordinates(x, train, num_axes=min(len(train) - 1, x.shape[1]))
-        yield Samples(y[train], ids[train], y[held_out], ids[held_out], y[test], ids[test], num_people)
+        axes = _principal_axes(x, train, num_axes=min(len(train) - 1, x.shape[1]))
+        y = _coordinates(axes, x)
+        yield Samples(y[train], ids[train], y[held_out], ids[held_out], y[test], ids[test], num_people, axes)
 
 
 def most_axes(samples: Samples, floor: float) -> int:
@@ -51,6 +53,11 @@ def most_axes(samples: Samples, floor: float) -> int:
 
 
 @partial(jax.jit, static_argnames="num_axes")
-def _coordinates(x: jax.Array, train: jax.Array, *, num_axes: int) -> jax.Array:
+def _principal_axes(x: jax.Array, train: jax.Array, *, num_axes: int) -> LinearMap:
     principal = pca.principal_axes(x[train], num_components=num_axes)
-    return (x - principal.mean[None, :]) @ principal.axes
+    return LinearMap(mean=principal.mean, basis=principal.axes)
+
+
+@jax.jit
+def _coordinates(axes: LinearMap, x: jax.Array) -> jax.Array:
+    return (x - axes.mean[None, :]) @ axes.basis

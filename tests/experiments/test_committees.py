@@ -33,7 +33,8 @@ def split_of(config, x):
 
 
 def test_rows_of_a_split_differ_and_probes_are_shared(monkeypatch):
-    monkeypatch.setattr(samples, "_coordinates", lambda x, train, num_axes: x[:, 0])
+    monkeypatch.setattr(samples, "_principal_axes", lambda x, train, num_axes: None)
+    monkeypatch.setattr(samples, "_coordinates", lambda axes, x: x[:, 0])
     config = study(num_train=(2, 3), num_splits=3)
     rows = np.arange(48)
     for small, large in zip(
