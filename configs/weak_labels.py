@@ -17,6 +17,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     """The whole study; see the fields."""
     config = common.base(x64=True)
     config.data = common.orl_faces(height=48, width=48)  # 2,304 pixels
+    config.people = common.people()
     config.update(groups())
     config.gallery = "grouped"  # grouped: only images of some group; all: every training image
 
@@ -40,7 +41,8 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.videos.widths = (0.05, 0.2, 0.5)
     config.videos.ridges = (0.01, 0.1, 1.0)
     config.videos.bandwidths = (0.7, 1.0, 1.4)
-    return common.variant(config, variant, {"smoke": _smoke, "raw": _raw, "yale": _yale, "yaleb": _yaleb})
+    variants = {"smoke": _smoke, "raw": _raw, "yale": _yale, "yaleb": _yaleb, "embeddings": _embeddings}
+    return common.variant(config, variant, variants)
 
 
 def groups() -> ConfigDict:
@@ -110,4 +112,20 @@ def _yaleb(config: ConfigDict) -> None:
     config.data.options = ConfigDict({"shape": (32, 32)})
     config.num_train = 12
     config.group_sizes = (2, 4, 6, 12)
+    config.videos.sizes = ()
+
+
+def _embeddings(config: ConfigDict) -> None:
+    """Vectors of a network: the people with 20 images or more, and 20 images of each.
+
+    Linear NP-PER needs more dimensions than grouped images less groups, so only the kernel methods have a null space.
+    """
+    common.embedded(config)
+    config.people.min_images = 20
+    config.people.max_images = 20
+    config.group_sizes = (2, 3, 6)
+    config.num_draws = 20
+    config.methods = ("eigenfaces", "fisherfaces", "rca", "ridge_rca", "kernel_ridge_rca", "kernel_np_per_rkhs")
+    config.clustering.methods = ("eigenfaces", "rca", "kernel_np_per_rkhs")
+    config.clustering.num_draws = 5
     config.videos.sizes = ()

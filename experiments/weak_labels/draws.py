@@ -9,16 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.common import inputs, recognition
+from experiments.common import recognition
+from experiments.common.inputs import Vectors
 from experiments.weak_labels import methods
 from experiments.weak_labels.methods import METHODS, Method
 from jaxface.core import search
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import FitInfo, Status, raise_if_failed
-from jaxface.data import LabeledImages, groups, splits
+from jaxface.data import groups, splits
 from jaxface.data.splits import Split
 from jaxface.linalg import distances
-from jaxface.subspace import held_out, transform
+from jaxface.subspace import LinearMap, compose, held_out, transform
 
 
 class Problem(NamedTuple):
@@ -29,6 +30,7 @@ class Problem(NamedTuple):
     ids: jax.Array  # [n]
     split: Split
     scale: float  # median distance of training images
+    span: jax.Array | None = None  # [d, t], the basis of the coordinates
 
 
 class Draws(NamedTuple):
@@ -44,13 +46,32 @@ class Embedded(NamedTuple):
 
     z: jax.Array  # [m, n, r], every image after the projection
     refitted: int  # draws with dependent images
+    first: Any = None  # the map of the first draw, from the vectors that the method works on
 
 
-def problem(config: ConfigDict, faces: LabeledImages) -> Problem:
-    """Encodes the faces and splits them, `num_train` images a person for training."""
-    x = inputs.encode(jnp.asarray(faces.images, inputs.working_dtype()), config.image_steps)
-    part = splits.k_shot(faces.ids, num_train=config.num_train, rng=np.random.default_rng(config.seed))[0]
-    return problem_of(x, faces.ids, splits.of_parts(part))
+def problem(config: ConfigDict, vectors: Vectors) -> Problem:
+    """Splits the vectors, `num_train` of a person for training."""
+    part = splits.k_shot(vectors.ids, num_train=config.num_train, rng=np.random.default_rng(config.seed))[0]
+    return problem_of(jnp.asarray(vectors.x), vectors.ids, splits.of_parts(part))
+
+
+def check_dimensions(config: ConfigDict, task: Problem) -> None:
+    """Refuses linear NP-PER where no direction is constant within all groups: on vectors of few dimensions."""
+    if "np_per" not in {*config.methods, *config.clustering.methods}:
+        return
+    for size in config.group_sizes:
+        drawn = random_draws(config, task, size)
+        if not has_null_space(task, drawn):
+            raise ValueError(
+                f"np_per needs vectors with more dimensions than {drawn.rows.shape[1] - drawn.num_groups}, the grouped "
+                f"images less the groups of {size}; these have {task.x.shape[1]}. Leave np_per out of config.methods "
+                "and config.clustering.methods, as configs/weak_labels.py:embeddings does, or take fewer people."
+            )
+
+
+def has_null_space(task: Problem, draws: Draws) -> bool:
+    """Whether some direction may be constant within all groups."""
+    return draws.rows.shape[1] - draws.num_groups < task.x.shape[1]
 
 
 def problem_of(x: jax.Array, ids: np.ndarray, split: Split) -> Problem:
@@ -59,7 +80,7 @@ def problem_of(x: jax.Array, ids: np.ndarray, split: Split) -> Problem:
     span = np.linalg.qr(np.asarray(x)[train].T)[0]
     squared = np.asarray(distances.squared_distance_matrix(x[train], x[train]))
     scale = float(np.sqrt(np.median(squared[np.triu_indices(len(train), 1)])))
-    return Problem(x, x @ jnp.asarray(span), jnp.asarray(ids), split, scale)
+    return Problem(x, x @ jnp.asarray(span), jnp.asarray(ids), split, scale, jnp.asarray(span))
 
 
 def random_draws(config: ConfigDict, task: Problem, size: int, *, seed: int = 0) -> Draws:
@@ -76,22 +97,32 @@ def embed(task: Problem, draws: Draws, method: Method, setting: methods.Setting)
     x, draws = _view_of(task, draws, method)
     fitted, info = _fit_draws(method, setting, x, draws.rows, draws.groups, num_groups=draws.num_groups)
     z, refitted = _embed_draws(fitted, x), 0
+    first = jax.tree.map(lambda leaf: leaf[0], fitted)
     if method.refit is not None:
         failed = np.flatnonzero(np.asarray(info.status) == Status.RANK_DEFICIENT)
         for draw in failed:
             again, report = method.refit(setting, x[draws.rows[draw]], draws.groups[draw], num_groups=draws.num_groups)
             raise_if_failed(report, f"{method.title}, draw {draw}")
             z = z.at[draw].set(_embed(again, x))
+            first = again if draw == 0 else first
         refitted = len(failed)
         info = info._replace(status=jnp.where(info.status == Status.RANK_DEFICIENT, Status.OK, info.status))
     raise_if_failed(info, method.title)
-    return Embedded(z, refitted)
+    return Embedded(z, refitted, first)
+
+
+def of_vectors(task: Problem, method: Method, fitted: Any) -> Any:
+    """The map of a method on the vectors themselves, from its map of what it works on."""
+    if not method.is_linear or task.span is None:
+        return fitted
+    onto_span = LinearMap(mean=jnp.zeros(task.span.shape[0], task.span.dtype), basis=task.span)
+    return compose(onto_span, fitted)
 
 
 def choose_setting(config: ConfigDict, task: Problem, draws: Draws, method: Method) -> dict[str, jax.Array]:
     """The setting under which groups of the first draw, held out in turn, stay together best."""
     x, draws = _view_of(task, draws, method)
-    widest = draws.rows.shape[1] - draws.num_groups
+    widest = _widest(x, draws, method)
     grid = methods.grid(method, task.scale, widest, config)
     if not grid:
         return {}
@@ -113,6 +144,12 @@ def _view_of(task: Problem, draws: Draws, method: Method) -> tuple[jax.Array, Dr
     return x, Draws(draws.rows, people, int(people.max()) + 1)
 
 
+def _widest(x: jax.Array, draws: Draws, method: Method) -> int:
+    """Most PCA axes of RCA: those in which the scatter within groups has full rank."""
+    within = draws.rows.shape[1] - draws.num_groups
+    return min(within, x.shape[1]) if method.is_linear else within
+
+
 def errors(task: Problem, draws: Draws, z: jax.Array, *, gallery: str) -> np.ndarray:
     """Nearest-neighbour error `[m]`; the gallery is the grouped images of each draw, or all training images."""
     train = task.split.train
@@ -122,7 +159,7 @@ def errors(task: Problem, draws: Draws, z: jax.Array, *, gallery: str) -> np.nda
 
 def width_errors(task: Problem, draws: Draws) -> dict[str, np.ndarray]:
     """RCA's error `[widths]` on probes and on its own training images against the number of PCA axes."""
-    widest = draws.rows.shape[1] - draws.num_groups
+    widest = _widest(task.coordinates, draws, METHODS["rca"])
     widths = np.unique(np.round(np.geomspace(2, widest, 14)).astype(int))
     few = Draws(draws.rows[:10], draws.groups[:10], draws.num_groups)
     setting = {"width": jnp.asarray(float(widest))}
@@ -134,10 +171,15 @@ def width_errors(task: Problem, draws: Draws) -> dict[str, np.ndarray]:
 
 
 def ridge_errors(task: Problem, draws: Draws) -> dict[str, np.ndarray]:
-    """Ridge RCA's error `[ridges]`, and how far its distances are from those of NP-PER, as the ridge vanishes."""
+    """Ridge RCA's error `[ridges]`, and how far its distances are from those of NP-PER, as the ridge vanishes.
+
+    The gap is NaN on vectors of few dimensions, which have no NP-PER.
+    """
     few = Draws(draws.rows[:10], draws.groups[:10], draws.num_groups)
-    limit, _ = _fit_draws(METHODS["np_per"], {}, task.coordinates, few.rows, few.groups, num_groups=few.num_groups)
-    target = _embed_draws(limit, task.coordinates)
+    target = None
+    if has_null_space(task, draws):
+        limit, _ = _fit_draws(METHODS["np_per"], {}, task.coordinates, few.rows, few.groups, num_groups=few.num_groups)
+        target = _embed_draws(limit, task.coordinates)
     ridges = np.geomspace(1e-8, 10, 10)
     error, gap = [], []
     for ridge in ridges:
@@ -147,7 +189,8 @@ def ridge_errors(task: Problem, draws: Draws) -> dict[str, np.ndarray]:
         )
         z = _embed_draws(fitted, task.coordinates)
         error.append(errors(task, few, z, gallery="grouped").mean())
-        gap.append(np.mean([_disagreement(z[k, rows], target[k, rows]) for k, rows in enumerate(few.rows)]))
+        gaps = [] if target is None else [_disagreement(z[k, rows], target[k, rows]) for k, rows in enumerate(few.rows)]
+        gap.append(np.mean(gaps) if gaps else np.nan)
     return {"ridges": ridges, "ridge error": np.array(error), "gap": np.array(gap)}
 
 

@@ -9,7 +9,7 @@ from experiments.weak_labels.methods import METHODS
 from jaxface.reports import figures
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Cell, Table
+from jaxface.reports.tables import Cell, Table, percent_spread
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -18,7 +18,8 @@ def error_table(config: ConfigDict, arrays: Mapping[int, Arrays]) -> Table:
     """Error of every method at every group size."""
     sizes = list(arrays)
     rows: list[tuple[Cell, ...]] = [
-        (METHODS[name].title, *(_spread(arrays[size][f"error/{name}"]) for size in sizes)) for name in config.methods
+        (METHODS[name].title, *(percent_spread(arrays[size][f"error/{name}"]) for size in sizes))
+        for name in config.methods
     ]
     return Table(
         ("method", *(f"groups of {size}" for size in sizes)),
@@ -57,7 +58,6 @@ def rca(arrays: Mapping[int, Arrays]) -> Section:
     for size, found in arrays.items():
         widths.append(Curve(f"probes, groups of {size}", found["widths"], 100 * found["probe error"]))
         ridges.append(Curve(f"groups of {size}", found["ridges"], 100 * found["ridge error"]))
-    gaps = [Curve(f"groups of {size}", found["ridges"], found["gap"]) for size, found in arrays.items()]
     by_width = figures.curves(widths, x_label="PCA axes m", y_label="error %", title="RCA depends on its PCA")
     by_ridge = figures.curves(
         ridges,
@@ -65,14 +65,6 @@ def rca(arrays: Mapping[int, Arrays]) -> Section:
         y_label="error %",
         title="RCA with a ridge",
         log_x=True,
-    )
-    to_limit = figures.curves(
-        gaps,
-        x_label="ridge, in units of the mean eigenvalue",
-        y_label="relative gap of squared distances",
-        title="As the ridge vanishes: NP-PER",
-        log_x=True,
-        log_y=True,
     )
     return Section(
         "Where RCA loses",
@@ -82,9 +74,29 @@ def rca(arrays: Mapping[int, Arrays]) -> Section:
             "no group varies and which PCA throws away. As the ridge vanishes, its distances become those of NP-PER.",
             Picture("rca_width.svg", figures.to_svg(by_width), "Ten groupings."),
             Picture("rca_ridge.svg", figures.to_svg(by_ridge), "Ten groupings."),
-            Picture("rca_limit.svg", figures.to_svg(to_limit), "Mean absolute difference, each in units of its mean."),
+            *_limit(arrays),
         ),
     )
+
+
+def _limit(arrays: Mapping[int, Arrays]) -> list[Picture | str]:
+    """How ridge RCA tends to NP-PER, at the group sizes that leave NP-PER a direction."""
+    gaps = [
+        Curve(f"groups of {size}", found["ridges"], found["gap"])
+        for size, found in arrays.items()
+        if not np.isnan(found["gap"]).any()
+    ]
+    if not gaps:
+        return ["These vectors have too few dimensions for linear NP-PER: in every direction some group varies."]
+    figure = figures.curves(
+        gaps,
+        x_label="ridge, in units of the mean eigenvalue",
+        y_label="relative gap of squared distances",
+        title="As the ridge vanishes: NP-PER",
+        log_x=True,
+        log_y=True,
+    )
+    return [Picture("rca_limit.svg", figures.to_svg(figure), "Mean absolute difference, each in units of its mean.")]
 
 
 def clustering(config: ConfigDict, arrays: Mapping[int, Arrays]) -> Section:
@@ -94,7 +106,9 @@ def clustering(config: ConfigDict, arrays: Mapping[int, Arrays]) -> Section:
         for name in config.clustering.methods:
             for start in config.clustering.starts:
                 quality = found[f"clusters/{name}/{start}"]
-                rows.append((int(size), METHODS[name].title, start, _spread(quality[0]), _spread(quality[1])))
+                rows.append(
+                    (int(size), METHODS[name].title, start, percent_spread(quality[0]), percent_spread(quality[1]))
+                )
     study = config.clustering
     return Section(
         "Clusters",
@@ -113,11 +127,12 @@ def clustering(config: ConfigDict, arrays: Mapping[int, Arrays]) -> Section:
 
 def videos(config: ConfigDict, sizes: Sequence[int], arrays: Mapping[int, Arrays]) -> Section:
     """Figure 6, on simulated videos."""
-    lines, rows = [], []
+    lines: list[Curve] = []
+    rows: list[tuple[Cell, ...]] = []
     for name in config.videos.methods:
         mean = np.array([100 * arrays[size][name].mean() for size in sizes])
         lines.append(Curve(METHODS[name].title, list(sizes), mean))
-        rows.append((METHODS[name].title, *(_spread(arrays[size][name]) for size in sizes)))
+        rows.append((METHODS[name].title, *(percent_spread(arrays[size][name]) for size in sizes)))
     figure = figures.curves(lines, x_label="frames in a group", y_label="identification error %", title="Videos")
     study = config.videos
     return Section(
@@ -136,11 +151,6 @@ def videos(config: ConfigDict, sizes: Sequence[int], arrays: Mapping[int, Arrays
     )
 
 
-def _spread(values: np.ndarray) -> str:
-    deviation = values.std(ddof=1) if values.size > 1 else 0.0
-    return f"{100 * values.mean():.1f} ± {100 * deviation:.1f}"
-
-
 def _curve(name: str, arrays: Mapping[int, Arrays]) -> Curve:
     errors = [100 * each[f"error/{name}"] for each in arrays.values()]
     mean = np.array([values.mean() for values in errors])
@@ -154,7 +164,5 @@ def _settings(config: ConfigDict, arrays: Mapping[int, Arrays]) -> Table:
     for name in config.methods:
         for key in METHODS[name].settings:
             unit = " x median distance" if key == "bandwidth" else ""
-            rows.append(
-                (METHODS[name].title, key + unit, *(f"{float(each[f'{key}/{name}']):.3g}" for each in arrays.values()))
-            )
+            rows.append((METHODS[name].title, key + unit, *(float(each[f"{key}/{name}"]) for each in arrays.values())))
     return Table(("method", "setting", *(f"groups of {size}" for size in arrays)), rows, "Chosen settings")

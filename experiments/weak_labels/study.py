@@ -13,27 +13,32 @@ import jax
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.common import fields, inputs
+from experiments.common import fields, inputs, models, people
 from experiments.common.publish import publish
 from experiments.weak_labels import clustering, draws, methods, report, tracks
 from experiments.weak_labels.draws import Problem
 from experiments.weak_labels.methods import METHODS
 from jaxface.core import prng
+from jaxface.faces import pipeline
 from jaxface.runtime.workdir import Workdir
 
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """One stage for each group size of images and of videos, then the report."""
     check(config)
+    people.check(config)
     workdir.uses(data=inputs.path_of(config.data))
-    faces = inputs.load_faces(config.data)
-    task = draws.problem(config, faces)
+    loaded = inputs.load_vectors(config.data, pipeline.build(config.image_steps))
+    vectors = people.chosen(config, loaded)
+    task = draws.problem(config, vectors)
+    draws.check_dimensions(config, task)
     arrays = {
         size: workdir.stage(f"groups-of-{size}", partial(of_size, config, task, size)) for size in config.group_sizes
     }
     videos = {
         size: workdir.stage(f"videos-{size}", partial(tracks.errors, config, size)) for size in config.videos.sizes
     }
+    models.write(workdir, arrays[config.group_sizes[0]])
     sections = [report.errors(config, arrays), report.rca(arrays), report.clustering(config, arrays)]
     if videos:
         sections.append(report.videos(config, config.videos.sizes, videos))
@@ -41,11 +46,11 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     publish(
         workdir,
         title="Learning from weak labels",
-        lead=f"{len(faces.names)} people, {config.num_train} training images each, drawn into groups without names. "
-        f"The gallery is {gallery}.",
+        lead=f"{people.in_words(config, loaded, vectors)}, {config.num_train} training images each, drawn into groups "
+        f"without names. The gallery is {gallery}.",
         headline=report.error_table(config, arrays),
         sections=sections,
-        credits=(faces.credit,),
+        credits=(vectors.credit,),
     )
     results = {
         f"error %, {name}, groups of {size}": 100 * float(arrays[size][f"error/{name}"].mean())
@@ -83,6 +88,8 @@ def of_size(config: ConfigDict, task: Problem, size: int) -> dict[str, np.ndarra
         setting = draws.choose_setting(config, task, drawn, METHODS[name])
         embedded = draws.embed(task, drawn, METHODS[name], setting)
         arrays[f"error/{name}"] = draws.errors(task, drawn, embedded.z, gallery=config.gallery)
+        if size == config.group_sizes[0]:
+            arrays |= models.arrays_of(**{name: draws.of_vectors(task, METHODS[name], embedded.first)})
         arrays[f"refitted/{name}"] = np.asarray(embedded.refitted)
         for key, value in setting.items():
             arrays[f"{key}/{name}"] = np.asarray(float(value) / (task.scale if key == "bandwidth" else 1.0))
