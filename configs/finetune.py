@@ -15,6 +15,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     """The whole study; see the fields."""
     config = common.base(x64=True)
     config.data = common.orl_faces(height=56, width=46)  # the source
+    config.people = common.people()  # of two sets; a simulated camera takes all
     config.update(common.camera_change())
     config.target_people = (10,)
     config.start = "transfer, w by log-likelihood"  # or another method of `experiments.verify`
@@ -22,7 +23,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.rank = 20  # of T_mu
     config.num_segments = 10  # held-out people choose after which of them to stop
     config.num_steps = 3  # of L-BFGS in a segment
-    return common.variant(config, variant, {"smoke": _smoke})
+    return common.variant(config, variant, {"smoke": _smoke, "embeddings": _embeddings})
 
 
 def _smoke(config: ConfigDict) -> None:
@@ -30,3 +31,10 @@ def _smoke(config: ConfigDict) -> None:
     config.num_iters = 5
     config.weights = (0.0, 0.5, 1.0)
     config.num_segments = 2
+
+
+def _embeddings(config: ConfigDict) -> None:
+    """Two files of vectors of one network, of different people."""
+    common.embedded_domains(config)
+    config.target_people = (20,)
+    config.rank = None

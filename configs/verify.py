@@ -20,8 +20,9 @@ def get_config(variant: str | None = None) -> ConfigDict:
     """The whole study; see the fields."""
     config = common.base(x64=True)
     config.data = common.orl_faces(height=56, width=46)  # the source
+    config.people = common.people()  # of two sets; a simulated camera takes all
     config.update(common.camera_change())
-    return common.variant(config, variant, {"smoke": _smoke, "lfw": _lfw})
+    return common.variant(config, variant, {"smoke": _smoke, "lfw": _lfw, "embeddings": common.embedded_domains})
 
 
 def _smoke(config: ConfigDict) -> None:

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.common import fields, inputs, trials
+from experiments.common import fields, inputs, people, trials
 from experiments.finetune import report
-from experiments.verify import domains, measures, transfer
+from experiments.verify import domains, measures, saved, transfer
 from experiments.verify.measures import MEASURES
 from experiments.verify.transfer import METHODS, Problem
 from jaxface import joint_bayes
@@ -25,6 +25,7 @@ from jaxface.core.fitinfo import raise_if_failed
 from jaxface.data import pairs
 from jaxface.joint_bayes.model import FreeJointBayes, JointBayes
 from jaxface.losses import calibration, scores
+from jaxface.losses.calibration import Affine
 from jaxface.losses.minimization import minimize
 from jaxface.runtime import log
 from jaxface.runtime.workdir import Workdir
@@ -48,6 +49,7 @@ LOSSES = {"cllr": cllr, "pairwise_logistic": pairwise_logistic}
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Fine-tunes the model of every split, and compares before and after on people never seen."""
     transfer.check(config)
+    people.check(config)
     fields.words(config, "start", METHODS)
     fields.words(config, "loss", LOSSES)
     fields.counts(config, "rank", "num_segments", "num_steps")
@@ -62,19 +64,25 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
                 of_splits.append(fine_tuned(config, problem))
                 eers = of_splits[-1]["measures"][0]
                 writer.scalars(number, {f"EER, {v}": eer for v, eer in zip(report.VERSIONS, eers, strict=True)})
-        return {name: np.stack([arrays[name] for arrays in of_splits], axis=-1) for name in of_splits[0]}
+        kept, names = of_splits[0], ("measures", "largest share", "training loss", "held-out loss")
+        together = {name: np.stack([arrays[name] for arrays in of_splits], axis=-1) for name in names}
+        return together | {name: value for name, value in kept.items() if name not in names}
 
     arrays = workdir.stage("finetune", measured)
-    report.page(config, workdir, arrays, tuple(dict.fromkeys([source.credit, target.credit])))
+    model = saved.write(config, workdir, target, arrays, study="fine-tuning")
+    report.page(config, workdir, arrays, model, tuple(dict.fromkeys([source.credit, target.credit])))
     return {
         f"{measure}, {version}": float(arrays["measures"][i, v].mean())
         for i, measure in enumerate(MEASURES)
         for v, version in enumerate(report.VERSIONS)
-    }
+    } | {f"saved model: {name}": value for name, value in model.rates.items()}
 
 
 def fine_tuned(config: ConfigDict, problem: Problem) -> dict[str, np.ndarray]:
-    """Measures `[measures, versions]` of one split, and the losses `[segments + 1]` along the way."""
+    """Measures `[measures, versions]` of one split, and the losses `[segments + 1]` along the way.
+
+    Beside them the model that held-out people choose, in its parts, and the rows of the target that it has not seen.
+    """
     people = max(config.target_people)
     start = transfer.fit(config, problem, people).models[METHODS.index(config.start)]
     train = _pairs_of(config, *transfer.training_part(problem, people))
@@ -88,8 +96,12 @@ def fine_tuned(config: ConfigDict, problem: Problem) -> dict[str, np.ndarray]:
     losses = [[float(loss(parameters, data)) for parameters in path] for data in (train, held)]
     best = path[int(np.argmin(losses[1]))]
     models = [start, joint_bayes.constrained(best), joint_bayes.constrained(path[-1])]
+    found = [_measured(problem, model) for model in models]
+    chosen = saved.parts(problem.source.reduction, models[1], found[1][1])
     return {
-        "measures": np.array([_measured(problem, model) for model in models]).T,
+        **chosen,
+        "unseen": problem.split.test,
+        "measures": np.array([measured for measured, _ in found]).T,
         "largest share": np.array(trials.share_of(problem.ids["test"])),
         "training loss": np.array(losses[0]),
         "held-out loss": np.array(losses[1]),
@@ -108,11 +120,11 @@ def _pairs_of(config: ConfigDict, x: jax.Array, ids: np.ndarray) -> PairData:
     return x[rows[trial.first]], x[rows[trial.second]], jnp.asarray(trial.is_same)
 
 
-def _measured(problem: Problem, model: JointBayes) -> tuple[float, float, float]:
-    """EER, raw Cllr and Cllr after calibration on held-out people, of the test people's pairs."""
+def _measured(problem: Problem, model: JointBayes) -> tuple[tuple[float, ...], Affine]:
+    """`MEASURES` of the test people's pairs, and the calibration on held-out people."""
     (tested, is_same), (held, held_same) = (
         (transfer.pair_scores(model, problem.features[part], trial), trial.is_same)
         for part, trial in ((part, pairs.all_pairs(problem.ids[part])) for part in ("test", "held_out"))
     )
     affine = measures.calibrated_on(held, held_same)
-    return measures.measures_of(tested, np.asarray(calibration.calibrate(affine, tested)), is_same)
+    return measures.measures_of(tested, np.asarray(calibration.calibrate(affine, tested)), is_same), affine

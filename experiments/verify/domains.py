@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.common import inputs
+from experiments.common import inputs, people
 from experiments.common.inputs import Vectors
 from experiments.verify import camera
 from jaxface.data import LabeledImages, overlap
@@ -37,7 +37,9 @@ def load(config: ConfigDict) -> tuple[Vectors, Vectors]:
             f"camera of {config.camera.size} x {config.camera.size} pixels, for a demonstration on your images."
         )
     steps = pipeline.build(config.image_steps)
-    source, target = inputs.load_vectors(config.data, steps), inputs.load_vectors(config.target, steps)
+    source, target = (
+        people.chosen(config, inputs.load_vectors(section, steps)) for section in (config.data, config.target)
+    )
     if source.x.shape[1] != target.x.shape[1]:
         raise ValueError(
             f"source and target must have the same features; got {source.x.shape[1]} and {target.x.shape[1]} "

@@ -17,7 +17,7 @@ from jaxface.metrics import calibration as calibration_metrics
 from jaxface.metrics import verification
 from jaxface.runtime.log import JsonlWriter, progress
 
-MEASURES = ("EER", "raw Cllr", "Cllr")
+MEASURES = ("EER", "raw Cllr", "Cllr", "min Cllr")
 
 
 class Compared(NamedTuple):
@@ -75,10 +75,11 @@ def calibrated_on(scores: np.ndarray, is_same: np.ndarray) -> Affine:
     return affine
 
 
-def measures_of(raw: np.ndarray, calibrated: np.ndarray, is_same: np.ndarray) -> tuple[float, float, float]:
-    """EER, Cllr of raw scores and Cllr of calibrated ones."""
-    eer = verification.eer(verification.roc(raw, is_same))
-    return eer, calibration_metrics.cllr(raw, is_same), calibration_metrics.cllr(calibrated, is_same)
+def measures_of(raw: np.ndarray, calibrated: np.ndarray, is_same: np.ndarray) -> tuple[float, float, float, float]:
+    """EER, Cllr of raw scores and of calibrated ones, and min Cllr."""
+    curve = verification.roc(raw, is_same)
+    as_they_are, after = (calibration_metrics.cllr(scores, is_same) for scores in (raw, calibrated))
+    return verification.eer(curve), as_they_are, after, calibration_metrics.min_cllr(curve)
 
 
 def _over_splits(rows: Sequence[Sequence[Compared]], sizes: Sequence[int]) -> dict[str, np.ndarray]:

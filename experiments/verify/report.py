@@ -10,16 +10,16 @@ from experiments.verify.saved import Saved
 from experiments.verify.transfer import METHODS, TRANSFER
 from jaxface.metrics import calibration, intervals, verification
 from jaxface.metrics.intervals import Interval
-from jaxface.reports import figures
+from jaxface.reports import figures, sheets
 from jaxface.reports.figures import Curve
-from jaxface.reports.html import Command, Picture, Section
+from jaxface.reports.html import Command, Picture, Section, Sheet
 from jaxface.reports.tables import Cell, Estimate, Table, intervals_over, percent_interval, with_interval
 from jaxface.runtime.workdir import Workdir
 
 _FULL = range(5)  # the methods with the full E-step; the approximate one has a section of its own
 _RIVALS = range(3)
 _E_STEPS = (1, 5, TRANSFER, 6)  # target only and transfer, full and approximate
-_FILES = ("eer", "cllr_raw", "cllr")
+_FILES = ("eer", "cllr_raw", "cllr", "min_cllr")
 RANGES = tuple(intervals.RATE if measure == "EER" else intervals.POSITIVE for measure in MEASURES)
 
 Arrays = Mapping[str, np.ndarray]
@@ -40,7 +40,7 @@ def sections(config: ConfigDict, arrays: Arrays) -> tuple[Section, ...]:
     )
 
 
-def saved_model(workdir: Workdir, saved: Saved) -> Section:
+def saved_model(workdir: Workdir, saved: Saved, *, what: str = "transfer model") -> Section:
     """The error rates of the saved model, and the command that repeats them."""
     command = (
         f"python -m experiments.score --config=configs/score.py --workdir={workdir.path}-scored "
@@ -50,7 +50,7 @@ def saved_model(workdir: Workdir, saved: Saved) -> Section:
     return Section(
         "The saved model",
         (
-            "The transfer model of the first split is saved with its image steps, PCA and calibration. On its test "
+            f"The {what} of the first split is saved with its image steps, PCA and calibration. On its test "
             f"people, in the folder test, it has an EER of {100 * saved.rates['EER']:.2f} % and a Cllr of "
             f"{saved.rates['Cllr']:.4f} bits. This command scores them again from the saved file alone; with your own "
             "images and pairs it scores these:",
@@ -91,7 +91,7 @@ def _table(config: ConfigDict, arrays: Arrays, size: int) -> Table:
     rows = _rows(config, arrays, _FULL, size)
     people = config.target_people[size]
     return Table(
-        ("method", "EER %", "Cllr, raw", "Cllr, calibrated"),
+        ("method", "EER %", "Cllr, raw", "Cllr, calibrated", "min Cllr"),
         rows,
         f"{people} target people; {intervals_over(config.num_splits, 'random splits')}",
     )
@@ -116,10 +116,10 @@ def _curves(config: ConfigDict, arrays: Arrays, methods: range | tuple[int, ...]
 
 
 def _against_people(config: ConfigDict, arrays: Arrays) -> Section:
-    domains = []
+    domains: list[Sheet] = []
     if "pictures" in arrays:
-        sheet = figures.image_grid(arrays["pictures"], row_labels=("source", "target"), title="The two domains")
-        domains.append(Picture("domains.png", figures.to_png(sheet), "Some people of each side."))
+        labels, title, caption = ("source", "target"), "The two domains", "Some people of each side."
+        domains.append(sheets.sheet("domains.png", arrays["pictures"], row_labels=labels, title=title, caption=caption))
     return Section(
         "Against the number of target people",
         (
@@ -128,7 +128,7 @@ def _against_people(config: ConfigDict, arrays: Arrays) -> Section:
             *domains,
             "EER depends only on the order of the scores. Cllr also measures whether they are right as log-likelihood "
             "ratios: raw, as the model gives them, and after an affine calibration on held-out people. Below 1 bit the "
-            "scores are informative.",
+            "scores are informative. min Cllr is what the best monotone calibration of the test scores would reach.",
             *_curves(config, arrays, _FULL),
             *(_table(config, arrays, k) for k in range(len(config.target_people) - 1)),
         ),
@@ -148,7 +148,7 @@ def _difference_table(config: ConfigDict, arrays: Arrays, *, new_people: bool) -
             rows.append((int(people), METHODS[m], *(_estimate(i, value) for i, value in enumerate(paired))))
     what = "other people" if new_people else "other splits of these people"
     return Table(
-        ("target people", "transfer against", "EER, points", "Cllr, raw", "Cllr, calibrated"),
+        ("target people", "transfer against", "EER, points", "Cllr, raw", "Cllr, calibrated", "min Cllr"),
         rows,
         f"Transfer (w by log-likelihood) minus the other method, 95 % intervals for {what}; negative is better",
     )
@@ -157,7 +157,13 @@ def _difference_table(config: ConfigDict, arrays: Arrays, *, new_people: bool) -
 def _differences(config: ConfigDict, arrays: Arrays) -> Section:
     weights = arrays["weights"]
     chosen: list[tuple[Cell, ...]] = [
-        (int(people), f"{weights[0, k].mean():.2f}", f"{weights[1, k].mean():.2f}", f"{weights[1, k].std():.2f}")
+        (
+            int(people),
+            *(
+                Estimate(float(each), digits=2)
+                for each in (weights[0, k].mean(), weights[1, k].mean(), weights[1, k].std())
+            ),
+        )
         for k, people in enumerate(config.target_people)
     ]
     return Section(
@@ -185,7 +191,7 @@ def _approximate(config: ConfigDict, arrays: Arrays) -> Section:
             "The paper's E-step keeps posterior means and drops their covariances. The same fits with either E-step:",
             *_curves(config, arrays, _E_STEPS, prefix="approximate_"),
             Table(
-                ("method", "EER %", "Cllr, raw", "Cllr, calibrated"),
+                ("method", "EER %", "Cllr, raw", "Cllr, calibrated", "min Cllr"),
                 _rows(config, arrays, _E_STEPS, last),
                 f"{config.target_people[last]} target people; {intervals_over(config.num_splits, 'random splits')}",
             ),

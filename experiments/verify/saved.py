@@ -63,10 +63,12 @@ def whole(config: ConfigDict, target: Vectors, arrays: Mapping[str, np.ndarray])
     )
 
 
-def write(config: ConfigDict, workdir: Workdir, target: Vectors, arrays: Mapping[str, np.ndarray]) -> Saved:
+def write(
+    config: ConfigDict, workdir: Workdir, target: Vectors, arrays: Mapping[str, np.ndarray], *, study: str = "transfer"
+) -> Saved:
     """Writes the model, the rows of the target that it has not seen and their pairs, and scores these pairs."""
     model, rows = whole(config, target, arrays), arrays["unseen"]
-    workdir.write_bytes("params/verifier.safetensors", params_io.to_bytes(model, notes=_notes(config)))
+    workdir.write_bytes("params/verifier.safetensors", params_io.to_bytes(model, notes=_notes(config, study)))
     unseen = (_write_vectors if target.images is None else _write_photos)(workdir, model, target, rows)
     trial = pairs.all_pairs(target.ids[rows])
     lines = [f"{unseen.files[i]},{unseen.files[j]},{int(same)}" for i, j, same in zip(*trial, strict=True)]
@@ -98,9 +100,9 @@ def _write_photos(workdir: Workdir, model: Verifier, target: Vectors, rows: np.n
     return Unseen(files, verifier.encode(model, images), options)
 
 
-def _notes(config: ConfigDict) -> dict[str, str]:
+def _notes(config: ConfigDict, study: str) -> dict[str, str]:
     """Texts in the model file that say where the model comes from."""
     if not domains.is_simulated(config):
-        return {"study": "transfer"}
+        return {"study": study}
     size, noise = config.camera.size, config.camera.noise
-    return {"study": "transfer", "target": f"a simulated camera of {size} x {size} pixels, noise of {noise:g} levels"}
+    return {"study": study, "target": f"a simulated camera of {size} x {size} pixels, noise of {noise:g} levels"}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.common import inputs, trials
+from experiments.common import inputs, people, trials
 from experiments.common.publish import publish
 from experiments.verify import domains, measures, report, saved, transfer
 from experiments.verify.measures import MEASURES
@@ -21,6 +21,7 @@ from jaxface.runtime.workdir import Workdir
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Measures every method over the splits, saves the model of the first split, and writes the report."""
     transfer.check(config)
+    people.check(config)
     workdir.uses(data=inputs.path_of(config.data), target=inputs.path_of(config.target))
     source, target = domains.load(config)
 

@@ -93,7 +93,9 @@ def source_model(config: ConfigDict, source: Vectors, rows: np.ndarray | None) -
     """PCA and Joint Bayes of some rows of the source, or of all if rows is None."""
     rows = np.arange(len(source.ids)) if rows is None else rows
     key, x = prng.stream(jax.random.key(config.seed), "pca"), jnp.asarray(source.x[rows])
-    settings = {"num_components": config.num_components, "length_normalize": config.length_normalize}
+    widest = min(len(x) - 1, x.shape[1])
+    num_components = widest if config.num_components is None else config.num_components
+    settings = {"num_components": num_components, "length_normalize": config.length_normalize}
     reduction, info = verifier.fit_reduction(key, x, **settings)
     raise_if_failed(info, "PCA of the source")
     features = verifier.reduce(reduction, x, length_normalize=config.length_normalize)
