@@ -41,6 +41,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.update(vectors())
     config.components = (4, 16, 32)  # further sizes, with config.latent_dim
     config.latent_dims = (4, 8, 16, 32, 48)  # further sizes, with config.num_components
+    config.num_resamples = 500  # of people, for intervals of the verification
     return common.variant(config, variant, {"smoke": _smoke, "lfw": _lfw, "two_view": _two_view})
 
 
@@ -84,6 +85,7 @@ def small(config: ConfigDict) -> None:
 def _smoke(config: ConfigDict) -> None:
     config.data.options.size = (28, 23)
     small(config)
+    config.num_resamples = 20
     config.components = (4,)
     config.latent_dims = (2,)
 

@@ -5,5 +5,6 @@ codes       mixtures of the training descriptors, and every image as a vector
 recognize   nearest neighbour, multinomial logistic regression and Joint Bayes on any codes
 cross_view  retrieval across two views of people outside the training data
 report      tables and figures
+across_report  those of retrieval and verification across views
 study       the stages, one after the other
 """

@@ -69,11 +69,24 @@ def super_vectors(
     config: ConfigDict, key: jax.Array, descriptors: Descriptors, *, num_components: int, latent_dim: int
 ) -> Mapping[str, jax.Array]:
     """The codes `[i, f]` named in `SUPER`, from one mixture of probabilistic CCA."""
+    model = fit_mixture(config, key, descriptors, num_components=num_components, latent_dim=latent_dim)
+    return codes_of(model, descriptors)
+
+
+def fit_mixture(
+    config: ConfigDict, key: jax.Array, descriptors: Descriptors, *, num_components: int, latent_dim: int
+) -> PCCAMixture:
+    """A mixture of probabilistic CCA of the training descriptors."""
     start = mixtures.init(
         prng.stream(key, "pairs"), *descriptors.sample, num_components=num_components, latent_dim=latent_dim
     )
     model, info = mixtures.fit(*descriptors.sample, start, num_iters=config.num_iters)
     raise_if_failed(info, "mixture of probabilistic CCA")
+    return model
+
+
+def codes_of(model: PCCAMixture, descriptors: Descriptors) -> Mapping[str, jax.Array]:
+    """The codes `[i, f]` named in `SUPER`."""
     views = descriptors.x, descriptors.y
     scores = mixtures.encode_batch(model, *views, encoder=encoding.closed_form)
     return _super_vectors(model, views, scores)

@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
+from experiments.common import ratios
+from experiments.common.ratios import Trials
 from experiments.super_vector.sets import Sets
 from jaxface import mixtures
 from jaxface.core import machine, prng
@@ -19,14 +21,14 @@ from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import Status, raise_if_failed
 from jaxface.data import pairs, splits
 from jaxface.linalg import distances
-from jaxface.metrics import identification
+from jaxface.metrics import identification, verification
 from jaxface.mixtures import PCCAMixture
 from jaxface.subspace import pca, transform
 
 TRAINING = ("captures", "people")  # a model is fitted to the pairs of captures, or to all pairs of each person
 TASKS = ("same capture", "another capture")  # the right answer: this capture, or another capture of the person
 SCORES = ("no model, cosine", "CCA, cosine", "posterior means, cosine", "predicted view, cosine", "likelihood ratio")
-
+MEASURES = ("EER", "raw Cllr", "Cllr", "min Cllr")  # of verification across views
 
 Pairs = tuple[np.ndarray, np.ndarray]  # [s, n], [s, m]
 
@@ -91,11 +93,14 @@ def rates(config: ConfigDict, people: People, number: int) -> Mapping[str, np.nd
         fits = [fit(config, pairs, number, num_components) for pairs in sets_of_pairs]
         rank_one.append([rank_one_rates(model, people) for model, _ in fits])
         floored.append([jitter > 0 for _, jitter in fits])
+    first = [fit(config, pairs, number, config.views.components[0])[0] for pairs in sets_of_pairs]
+    verified = np.array([verification_measures(config, model, people) for model in first])
     by_dim = []
     for latent_dim in config.views.latent_dims:
         models = [fit_cca(config, pairs, latent_dim) for pairs in sets_of_pairs]
         by_dim.append([rank_one_rates(model, people) for model in models])
-    return {"rank one": np.array(rank_one), "floored": np.array(floored), "rank one by dimension": np.array(by_dim)}
+    found = {"rank one": np.array(rank_one), "floored": np.array(floored), "rank one by dimension": np.array(by_dim)}
+    return found | {"verification": verified}
 
 
 def fit(config: ConfigDict, pairs_of_views: Pairs, number: int, num_components: int) -> tuple[PCCAMixture, float]:
@@ -124,6 +129,26 @@ def rank_one_rates(model: PCCAMixture, people: People) -> np.ndarray:
     return np.array([_raw_rates(people) if people.is_one_space else (np.nan, np.nan), *by_model])
 
 
+def verification_measures(config: ConfigDict, model: PCCAMixture, people: People) -> np.ndarray:
+    """`MEASURES` `[scores, measures]` of "do two captures, one in each view, show one person?".
+
+    All pairs of different captures, at most `max_images` of a person; NaN for "no model" where the views are not of one
+    space, and for the raw Cllr of a cosine.
+    """
+    rows = pairs.limited(people.ids, max_rows=config.max_images)
+    ids, (first, second) = people.ids[rows], np.nonzero(~np.eye(len(rows), dtype=bool))
+    gallery, probes = people.gallery[rows], people.probes[rows]
+    matrices = [_raw_scores(gallery, probes) if people.is_one_space else None, *similarities(model, gallery, probes)]
+    found = np.full((len(SCORES), len(MEASURES)), np.nan)
+    for row, (name, matrix) in enumerate(zip(SCORES, matrices, strict=True)):
+        if matrix is not None:
+            trials = Trials(np.asarray(matrix, np.float64)[first, second], ids[first], ids[second])
+            measured = ratios.measured(trials, seed=config.seed, is_ratio=name == SCORES[-1])
+            eer = verification.eer(verification.roc(trials.scores, trials.is_same))
+            found[row] = eer, *(float(measured[name]) for name in MEASURES[1:])
+    return found
+
+
 def _rates_of(scores: jax.Array, ids: np.ndarray) -> tuple[float, float]:
     """Rank-1 rates of scores `[g, q]` for both tasks."""
     matrix = np.array(scores)
@@ -134,8 +159,12 @@ def _rates_of(scores: jax.Array, ids: np.ndarray) -> tuple[float, float]:
 
 
 def _raw_rates(people: People) -> tuple[float, float]:
-    gallery, probes = (view - view.mean(axis=0)[None, :] for view in (people.gallery, people.probes))
-    return _rates_of(distances.cosine_matrix(gallery, probes), people.ids)
+    return _rates_of(_raw_scores(people.gallery, people.probes), people.ids)
+
+
+def _raw_scores(gallery: jax.Array, probes: jax.Array) -> jax.Array:
+    """Cosines `[g, q]` of centred views of one space."""
+    return distances.cosine_matrix(*(view - view.mean(axis=0)[None, :] for view in (gallery, probes)))
 
 
 @jax.jit

@@ -12,7 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.common import trials
+from experiments.common import ratios
+from experiments.common.ratios import Trials
+from experiments.super_vector.codes import METHODS
 from jaxface import joint_bayes, verifier
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
@@ -20,11 +22,12 @@ from jaxface.data import pairs
 from jaxface.data.splits import Split
 from jaxface.joint_bayes import JointBayes, ScoringBasis
 from jaxface.losses import logistic
-from jaxface.metrics import identification
+from jaxface.metrics import identification, verification
 from jaxface.subspace import pca
 
 CLASSIFIERS = ("nearest neighbour", "logistic", "Joint Bayes")
 PAIR_SCORES = ("cosine", "Joint Bayes")
+PAIRED = tuple(f"{method}, {score}" for method in METHODS for score in PAIR_SCORES)  # every score of pairs
 
 
 class Rates(NamedTuple):
@@ -32,6 +35,7 @@ class Rates(NamedTuple):
 
     errors: np.ndarray  # [classifiers], of identification
     eer: np.ndarray  # [pair scores], over all pairs of probes, at most `max_images` of a person
+    trials: tuple[Trials, ...]  # these pairs by each pair score
 
 
 def evaluate(config: ConfigDict, codes: jax.Array, ids: np.ndarray, split: Split, *, longest: int) -> Rates:
@@ -51,8 +55,9 @@ def evaluate(config: ConfigDict, codes: jax.Array, ids: np.ndarray, split: Split
     rows = pairs.limited(probe_ids, max_rows=config.max_images)
     directions, coordinates_of_pairs = codes[split.test[rows]], y[split.test[rows]]
     matrices = directions @ directions.T, joint_bayes.llr_matrix(basis, coordinates_of_pairs, coordinates_of_pairs)
-    eers = [trials.eer(np.asarray(scores), probe_ids[rows]) for scores in matrices]
-    return Rates(np.array(errors), np.array(eers))
+    scored = tuple(ratios.of_matrix(scores, probe_ids[rows]) for scores in matrices)
+    eers = [verification.eer(verification.roc(each.scores, each.is_same)) for each in scored]
+    return Rates(np.array(errors), np.array(eers), scored)
 
 
 @partial(jax.jit, static_argnames="width")

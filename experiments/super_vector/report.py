@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.common import trials
+from experiments.common import ratios, trials
 from experiments.common.verdicts import verdict
-from experiments.super_vector import codes
+from experiments.super_vector import across_report, codes
 from experiments.super_vector.codes import BASELINE, METHODS, SUPER
-from experiments.super_vector.cross_view import SCORES, TASKS, TRAINING
-from experiments.super_vector.recognize import CLASSIFIERS, PAIR_SCORES
+from experiments.super_vector.recognize import CLASSIFIERS, PAIR_SCORES, PAIRED
 from jaxface.metrics import intervals
 from jaxface.metrics.intervals import Interval
 from jaxface.reports import figures
@@ -22,7 +21,6 @@ Measured = Mapping[str, np.ndarray]  # by one number of training images, or acro
 Arrays = Mapping[int, Measured]  # by the number of training images
 _MEASURES = (*CLASSIFIERS, *(f"EER, {name}" for name in PAIR_SCORES))  # errors of identification, then of verification
 _CHALLENGERS = (SUPER[2], SUPER[0])
-_CCA = 1  # of SCORES: only one component has it
 
 
 def headline(config: ConfigDict, arrays: Arrays) -> Table:
@@ -43,7 +41,7 @@ def sections(config: ConfigDict, arrays: Arrays, across: Measured | None) -> tup
     """The body of the report."""
     body = [_classifiers(arrays), _differences(config, arrays), *_sizes(config, arrays)]
     body.append(_verification(config, arrays))
-    return (*body, *([] if across is None else [_across(config, across)]))
+    return (*body, *([] if across is None else [across_report.section(config, across)]))
 
 
 def results(config: ConfigDict, arrays: Arrays, across: Measured | None) -> dict[str, float]:
@@ -54,17 +52,13 @@ def results(config: ConfigDict, arrays: Arrays, across: Measured | None) -> dict
         for m, method in enumerate(METHODS)
         for c, classifier in enumerate(CLASSIFIERS)
     }
+    for num_train, each in arrays.items():
+        named = zip(PAIRED, 100 * each["eer"][0].mean(axis=-1).ravel(), strict=True)
+        errors |= {f"EER %, {name}, {num_train} images": float(eer) for name, eer in named}
+        errors |= ratios.results(PAIRED, each, f"{num_train} images")
     if across is None:
         return errors
-    rates = 100 * across["rank one"].mean(axis=-1)
-    return errors | {
-        f"rank 1 %, {SCORES[s]}, {k} components, {training}, {task}": float(rates[i, j, s, t])
-        for i, k in enumerate(config.views.components)
-        for j, training in enumerate(TRAINING)
-        for s in range(len(SCORES))
-        for t, task in enumerate(TASKS)
-        if (k == 1 or s > _CCA) and not np.isnan(rates[i, j, s, t])
-    }
+    return errors | across_report.results(config, across)
 
 
 def _size(num_components: int, latent_dim: int) -> str:
@@ -218,49 +212,16 @@ def _verification(config: ConfigDict, arrays: Arrays) -> Section:
                 _by_method(measured, "eer", PAIR_SCORES, f"EER %, {num_train} training images a person, 95 % intervals")
                 for num_train, measured in arrays.items()
             ),
+            ratios.WORDS + " A cosine is no ratio; Joint Bayes gives one.",
+            *(
+                ratios.table(
+                    PAIRED,
+                    measured,
+                    test_to_train=_shared(measured),
+                    caption=f"Scores as log-likelihood ratios, {num_train} training images a person",
+                    first="vector, score",
+                )
+                for num_train, measured in arrays.items()
+            ),
         ),
     )
-
-
-def _across(config: ConfigDict, across: Measured) -> Section:
-    floored = [str(k) for i, k in enumerate(config.views.components) if across["floored"][i].any()]
-    caution = [
-        f"With {' and '.join(floored)} components there are too few pairs for full covariances: the noise was raised "
-        f"to its floor of {config.views.ridge:g} times the mean variance."
-    ]
-    lines = [
-        Curve(
-            f"{SCORES[s]}, {training}",
-            config.views.latent_dims,
-            100 * across["rank one by dimension"][:, j, s, 1].mean(axis=-1),
-        )
-        for s in range(1, len(SCORES))
-        for j, training in enumerate(TRAINING)
-    ]
-    figure = figures.curves(lines, x_label="latent dimensions", y_label="rank-1 rate %", title=TASKS[1].capitalize())
-    return Section(
-        "Search with one view in the other",
-        (
-            f"Half of the people train. Probes are views x of the other people, the gallery holds their views y. "
-            f"{config.views.latent_dim} latent dimensions, full noise. Models are fitted to the pairs of captures "
-            "(captures), or to every x of a person with every y (people). The first answer must be the same capture "
-            "or, with that capture taken out of the gallery, another capture of the person.",
-            *(_rank_one(config, across, t) for t in range(len(TASKS))),
-            *(caution if floored else ()),
-            Picture("across.svg", figures.to_svg(figure), "One component, mean over the splits."),
-        ),
-    )
-
-
-def _rank_one(config: ConfigDict, across: Measured, task: int) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for i, k in enumerate(config.views.components):
-        for s, score in enumerate(SCORES):
-            if k > 1 and s <= _CCA:
-                continue
-            cells = [
-                "–" if np.isnan(values).any() else _rate(values, 1.0) for values in across["rank one"][i, :, s, task]
-            ]
-            rows.append((score, "–" if s == 0 else str(k), *cells))
-    head = ("score", "components", *(f"fitted to {training}" for training in TRAINING))
-    return Table(head, rows, f"{TASKS[task].capitalize()}: rank-1 rate %, 95 % intervals over splits of the people")

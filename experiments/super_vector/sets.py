@@ -14,7 +14,7 @@ from jaxface import data
 from jaxface.core import checks, prng
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import raise_if_failed
-from jaxface.data import LabeledImages
+from jaxface.data import LabeledImages, overlap
 from jaxface.data.splits import Split, few_shot
 from jaxface.faces import local_descriptors
 from jaxface.runtime import sections
@@ -43,6 +43,7 @@ class Descriptors(NamedTuple):
     x: jax.Array  # [i, s, r], of every image
     y: jax.Array  # [i, s, r]
     sample: Pair  # [u, r] each, the descriptors of training images that mixtures are fitted to
+    maps: tuple[LinearMap, LinearMap]  # of descriptors to these coordinates
 
 
 def check(config: ConfigDict, *, section: str = "") -> None:
@@ -69,6 +70,9 @@ def load(config: ConfigDict) -> Sets:
     file = data.matlab.load_views(config.views.root, views=config.views.variable, labels=config.views.labels)
     for name, place in (("x", config.views.x), ("y", config.views.y)):
         checks.at_most(f"config.views.{name}", place, len(file.views) - 1, f"the file has {len(file.views)} views")
+    for place in (config.views.x, config.views.y):
+        known = overlap.Known(file.views[place], file.ids, file.names)
+        overlap.refuse_shared_rows(known, source=f"view {place} of {config.views.root}")
     pair = (jnp.asarray(file.views[place], inputs.working_dtype()) for place in (config.views.x, config.views.y))
     return Sets(tuple(pair), file.ids, file.names, config.views.credit, ())
 
@@ -106,7 +110,7 @@ def descriptors_of(config: ConfigDict, sets: Sets, split: Split, number: int) ->
         maps.append(axes)
     x, y = _reduced(sets.values, tuple(maps), options=sets.options)
     chosen_x, chosen_y = (view[split.train[:, None], places].reshape(-1, view.shape[2]) for view in (x, y))
-    return Descriptors(x, y, (chosen_x, chosen_y))
+    return Descriptors(x, y, (chosen_x, chosen_y), (maps[0], maps[1]))
 
 
 def _pairs(options: Options, image: tuple[jax.Array, ...]) -> Pair:

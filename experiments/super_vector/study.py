@@ -3,6 +3,7 @@
 python -m experiments.super_vector --config=configs/super_vector.py --workdir=runs/super_vector
 """
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,11 +11,11 @@ import jax
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.common import fields, trials
+from experiments.common import fields, models, ratios, trials
 from experiments.common.publish import publish
 from experiments.super_vector import codes, cross_view, recognize, report, sets
 from experiments.super_vector.codes import METHODS, SUPER
-from experiments.super_vector.recognize import CLASSIFIERS, PAIR_SCORES
+from experiments.super_vector.recognize import CLASSIFIERS, PAIR_SCORES, PAIRED
 from experiments.super_vector.sets import Sets
 from jaxface.core import prng
 from jaxface.data import pairs
@@ -26,7 +27,7 @@ from jaxface.runtime.workdir import Workdir
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """One stage for each split and number of training images, and one for retrieval across views."""
     sets.check(config)
-    fields.counts(config, "components", "latent_dims")
+    fields.counts(config, "components", "latent_dims", "num_resamples")
     workdir.uses(data=sets.path_of(config))
     faces = sets.load(config)
     arrays = {}
@@ -36,7 +37,10 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
             workdir.stage(f"train-{num_train}-split-{number}", partial(of_split, config, faces, split, number))
             for number, split in enumerate(progress(drawn, f"{num_train} images a person"))
         ]
-        arrays[num_train] = {name: np.stack([part[name] for part in parts], axis=-1) for name in parts[0]}
+        models.write(workdir, parts[0])
+        names = [name for name in models.without(parts[0]) if name not in ("scores", "people")]
+        calibrated = workdir.stage(f"train-{num_train}-ratios", partial(of_pairs, config, parts))
+        arrays[num_train] = {name: np.stack([part[name] for part in parts], axis=-1) for name in names} | calibrated
     across = workdir.stage("cross-view", partial(of_views, config, faces)) if config.source == "views" else None
     publish(
         workdir,
@@ -57,6 +61,8 @@ def of_split(config: ConfigDict, faces: Sets, split: Split, number: int) -> dict
     sizes = codes.settings(config)
     errors = np.empty((len(sizes), len(METHODS), len(CLASSIFIERS)))
     eer = np.empty((len(sizes), len(METHODS), len(PAIR_SCORES)))
+    scored: list[tuple[ratios.Trials, ...]] = []
+    kept: dict[str, Any] = {}
     for num_components in sorted({k for k, _ in sizes}):
         model_key = prng.stream(key, f"{num_components} components")
         longest = codes.longest(descriptors, num_components, max(d for k, d in sizes if k == num_components))
@@ -66,17 +72,36 @@ def of_split(config: ConfigDict, faces: Sets, split: Split, number: int) -> dict
         for row, (k, latent_dim) in enumerate(sizes):
             if k != num_components:
                 continue
-            vectors = codes.super_vectors(config, model_key, descriptors, num_components=k, latent_dim=latent_dim)
+            model = codes.fit_mixture(config, model_key, descriptors, num_components=k, latent_dim=latent_dim)
+            vectors = codes.codes_of(model, descriptors)
             rates = fisher | {name: rates_of(codes=vectors[name]) for name in SUPER}
             for column, name in enumerate(METHODS):
-                errors[row, column], eer[row, column] = rates[name]
+                errors[row, column], eer[row, column] = rates[name].errors, rates[name].eer
+            if row == 0:
+                scored = [rates[name].trials for name in METHODS]
+                kept = dict(zip(("axes_x", "axes_y", "mixture"), (*descriptors.maps, model), strict=True))
     rows = split.test[pairs.limited(faces.ids[split.test], max_rows=config.max_images)]
-    return {
+    return (models.arrays_of(**kept) if number == 0 else {}) | {
         "errors": errors,
         "eer": eer,
+        "scores": np.array([[each.scores for each in of_method] for of_method in scored], np.float32),
+        "people": np.stack([scored[0][0].first, scored[0][0].second]),
         "largest share": np.asarray(trials.share_of(faces.ids[rows])),
         "test to train": np.asarray(split.test_to_train),
     }
+
+
+def of_pairs(config: ConfigDict, parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Cllr and its intervals of `PAIRED` at the default size, from the scores of all splits."""
+    scored = [
+        {
+            name: ratios.Trials(part["scores"][divmod(k, len(PAIR_SCORES))].astype(np.float64), *part["people"])
+            for k, name in enumerate(PAIRED)
+        }
+        for part in parts
+    ]
+    ratio = [name for name in PAIRED if name.endswith(PAIR_SCORES[1])]
+    return ratios.together(scored, ratios=ratio, num_resamples=config.num_resamples, seed=config.seed)
 
 
 def of_views(config: ConfigDict, faces: Sets) -> dict[str, np.ndarray]:

@@ -55,11 +55,16 @@ def test_classifiers_agree_on_people_who_are_far_apart(rng):
     np.testing.assert_allclose(swapped.errors, 1 / 3)
 
 
-def two_views(folder, rng):
-    """Ten people, four captures: x and y of a capture share a latent of the person and one of their own."""
+def two_views(folder, rng, *, is_shared=False):
+    """Ten people, four captures: x and y of a capture share a latent of the person and one of their own.
+
+    With `is_shared` one view of person 1 is one of person 3 too.
+    """
     person = np.repeat(rng.normal(size=(10, 3)), 4, axis=0)
     capture = rng.normal(size=(40, 3))
     x, y = ((capture + 3 * person) @ rng.normal(size=(3, dim)) + 0.3 * rng.normal(size=(40, dim)) for dim in (7, 6))
+    if is_shared:
+        y[9] = y[1]
     cells = np.empty((1, 2), object)
     cells[0, 0], cells[0, 1] = x.T, y.T
     file = folder / "views.mat"
@@ -69,14 +74,28 @@ def two_views(folder, rng):
 
 SMALL = {
     "num_train": (2,), "num_splits": 2, "num_axes": 5, "num_components": 1, "latent_dim": 2, "components": (1,),
-    "latent_dims": (2,), "num_iters": 3, "views__components": (1,), "views__latent_dim": 3, "views__latent_dims": (3,),
+    "latent_dims": (2,), "num_iters": 3, "num_resamples": 20,
+    "views__components": (1,), "views__latent_dim": 3, "views__latent_dims": (3,),
 }  # fmt: skip
 
 
 def test_two_views_from_a_file(tmp_path, rng):
     config = changed("two_view", views__root=str(two_views(tmp_path, rng)), **SMALL)
     results = launch.execute(super_vector.run, config, tmp_path / "run")
-    assert all(0 <= value <= 100 for value in results.values())
+    assert all(0 <= value <= 100 for name, value in results.items() if "%" in name)
+    for training in cross_view.TRAINING:
+        for score in cross_view.SCORES[1:]:
+            of_score = {name.partition(",")[0] for name in results if f"{score}, across views, {training}" in name}
+            assert of_score == {"EER", "Cllr", "min Cllr"} | ({"raw Cllr"} if score == "likelihood ratio" else set())
+            lowest, calibrated = (
+                results[f"{name}, {score}, across views, {training}"] for name in ("min Cllr", "Cllr")
+            )
+            assert 0 < lowest <= calibrated
+    assert "raw Cllr, super vector, cosine, 2 images" not in results
+    assert (
+        results["raw Cllr, super vector, Joint Bayes, 2 images"]
+        >= results["min Cllr, super vector, Joint Bayes, 2 images"]
+    )
     assert results["rank 1 %, likelihood ratio, 1 components, people, another capture"] > 50  # by chance 15: 3 of 19
     page = (tmp_path / "run" / "report.html").read_text()
     assert "Search with one view" in page
@@ -110,6 +129,12 @@ def test_training_pairs_of_a_person_are_limited(rng):
     left, right = cross_view.training_pairs(people, "people", max_images=4)
     np.testing.assert_array_equal(np.bincount(ids[left[:, 0].astype(int)]), [4, 16, 9])
     np.testing.assert_array_equal(ids[left[:, 0].astype(int)], ids[right[:, 0].astype(int) - 100])
+
+
+def test_one_view_under_two_names_is_refused(tmp_path, rng):
+    file = two_views(tmp_path, rng, is_shared=True)
+    with pytest.raises(ValueError, match=r"view 1 of .*views\.mat holds the same image or vector under two names"):
+        sets.load(changed("two_view", views__root=str(file)))
 
 
 def test_rank_one_of_both_tasks():
