@@ -1,5 +1,6 @@
 """Which statements of the paper hold on these faces, also beside regressions as baselines."""
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from experiments.common import verdicts
 from experiments.hallucinate.methods import Names
 from jaxface.metrics import bootstrap
 from jaxface.metrics.intervals import Interval
-from jaxface.reports.tables import Cell, Table, with_interval
+from jaxface.reports.tables import Cell, Estimate, Table, with_interval
 
 
 class Claim(NamedTuple):
@@ -44,7 +45,7 @@ def table(psnr: Mapping[str, np.ndarray], ids: np.ndarray, names: Names, *, num_
             continue
         gain = difference(psnr[claim.better] - psnr[claim.worse], ids, num_resamples=num_resamples, seed=seed)
         is_printed = claim.printed is not None and not {claim.better, claim.worse} & set(names.changed)
-        printed = f"+{claim.printed:.2f}" if is_printed else "–"
+        printed = Estimate(claim.printed if is_printed and claim.printed is not None else math.nan, digits=2)
         statement = f"{names.labels[claim.better]} above {names.labels[claim.worse]}"
         rows.append((statement, printed, with_interval(gain), verdict(gain)))
     return Table(

@@ -15,7 +15,7 @@ import numpy as np
 import optax
 from ml_collections import ConfigDict
 
-from experiments.common import fields
+from experiments.common import fields, models
 from experiments.hallucinate.faces import FoldFaces
 from jaxface import features, hallucination, sparse
 from jaxface.core import prng
@@ -135,8 +135,13 @@ def check(config: ConfigDict, *, section: str = "") -> None:
                 fields.not_negative(config, f"settings.{name}.{field}", section=section)
 
 
-def of_fold(config: ConfigDict, name: str, fold: FoldFaces, mask: np.ndarray) -> dict[str, np.ndarray]:
-    """Reconstructions `[q, d]` of the faces of a fold, the settings used, the atoms replaced, the validity."""
+def of_fold(
+    config: ConfigDict, name: str, fold: FoldFaces, mask: np.ndarray, *, is_kept: bool = False
+) -> dict[str, np.ndarray]:
+    """Reconstructions `[q, d]` of the faces of a fold, the settings used, the atoms replaced, the validity.
+
+    With `is_kept` the model too.
+    """
     key = prng.stream(jax.random.key(config.seed), name)
     section = config.settings[name]
     method = METHODS[section.method]
@@ -151,6 +156,7 @@ def of_fold(config: ConfigDict, name: str, fold: FoldFaces, mask: np.ndarray) ->
         validity = method.validity(model, fold.test[:, mask])
     if validity is not None:
         arrays |= {f"validity/{field}": np.asarray(value) for field, value in validity._asdict().items()}
+    arrays |= models.arrays_of(**{name: model}) if is_kept else {}
     return arrays | {"images": rebuilt(model, fold.test, mask), "num_replaced": np.asarray(info.num_replaced)}
 
 

@@ -7,17 +7,18 @@ from typing import NamedTuple
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.common import trials
+from experiments.common import ratios, trials
+from experiments.common.ratios import Trials
 from experiments.hallucinate import claims, stream_report
 from experiments.hallucinate.matching import ORIGINAL, SPAN
 from experiments.hallucinate.methods import Names, psnr
-from jaxface.metrics import bootstrap, reconstruction, streaming, verification
+from jaxface.metrics import bootstrap, calibration, reconstruction, streaming, verification
 from jaxface.metrics.intervals import Interval
 from jaxface.metrics.verification import Roc
-from jaxface.reports import figures
+from jaxface.reports import figures, sheets
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
-from jaxface.reports.tables import Cell, Estimate, Table, percent_interval, with_interval
+from jaxface.reports.tables import Cell, Estimate, Table, percent, percent_interval, with_interval
 from jaxface.sparse import kernel_ksvd
 
 _FAR = 0.01
@@ -52,32 +53,41 @@ class Matched(NamedTuple):
     curve: Roc
     rate: Interval
     eer: Interval
+    cllr: Interval  # of cosines calibrated on other people of the fold
+    min_cllr: float
 
 
 def matched(config: ConfigDict, found: Found) -> dict[str, Matched]:
-    """ROC, VR at 1 % FAR and EER from the counts of all pairs, with intervals over people."""
+    """ROC, VR at 1 % FAR, EER and min Cllr from the counts of all pairs, and Cllr, with intervals over people."""
     edges = np.linspace(*SPAN, config.kcfa.num_bins + 1)
     results = {}
     for name, (genuine, impostor) in found.counts.items():
         curve = streaming.roc(edges, genuine, impostor)
-        drawn = _bootstrap(config, found, name)
+        folds = _trials(found, name)
+        drawn = _bootstrap(config, folds)
+        llr = [each._replace(scores=ratios.across_people(each, seed=config.seed)) for each in folds]
+        cllr = Interval(*ratios.over_people(llr, num_resamples=config.kcfa.num_resamples, seed=config.seed)[1])
         (low,), (high,) = map(np.ravel, drawn.verification_rate[1:])  # one rate was asked for
         rate = Interval(verification.verification_rate(curve, _FAR), low, high)
-        results[name] = Matched(curve, rate, drawn.eer._replace(estimate=verification.eer(curve)))
+        eer = drawn.eer._replace(estimate=verification.eer(curve))
+        results[name] = Matched(curve, rate, eer, cllr, calibration.min_cllr(curve))
     return results
 
 
-def _bootstrap(config: ConfigDict, found: Found, name: str) -> bootstrap.SubjectIntervals:
-    scores, first, second = [], [], []
+def _trials(found: Found, name: str) -> list[Trials]:
+    """All ordered pairs of each fold but those of an image with itself."""
+    folds = []
     for fold, matrix in enumerate(found.scores[name]):
         ids = found.ids[found.fold == fold]
         i, j = np.nonzero(~np.eye(len(ids), dtype=bool))
-        scores.append(matrix[i, j])
-        first.append(ids[i])
-        second.append(ids[j])
-    left, right = np.concatenate(first), np.concatenate(second)
+        folds.append(Trials(matrix[i, j], ids[i], ids[j]))
+    return folds
+
+
+def _bootstrap(config: ConfigDict, folds: list[Trials]) -> bootstrap.SubjectIntervals:
+    scores, first, second = (np.concatenate(fields) for fields in zip(*folds, strict=True))
     return bootstrap.subject_bootstrap(
-        np.concatenate(scores), left == right, left, right, rng=np.random.default_rng(config.seed),
+        scores, first == second, first, second, rng=np.random.default_rng(config.seed),
         num_resamples=config.kcfa.num_resamples, far=(_FAR,),
     )  # fmt: skip
 
@@ -149,14 +159,19 @@ def _gallery(config: ConfigDict, found: Found) -> Section:
     rows = first[np.linspace(0, len(people) - 1, min(config.num_shown, len(people))).round().astype(int)]
     names = _shown(found)
     labels = ("original", "what is seen", *(found.names.labels[name] for name in names))
-    grid = figures.image_grid(sheet(found, rows, names), row_labels=labels, cell=0.82)
     share = found.mask.mean()
     return Section(
         "Faces from their eye region",
         (
             f"Every method sees {100 * share:.0f} % of the pixels and reconstructs the rest. None of these people was "
             "in training.",
-            Picture("gallery.png", figures.to_png(grid, dpi=110), "The first image of people across all folds."),
+            sheets.sheet(
+                "gallery.png",
+                sheet(found, rows, names),
+                row_labels=labels,
+                caption="The first image of people across all folds.",
+                cell=0.82,
+            ),
         ),
     )
 
@@ -257,8 +272,27 @@ def _verification(config: ConfigDict, found: Found, results: Mapping[str, Matche
             "they are made: the EER of the originals, for one, lies between "
             f"{100 * bounds.low:.3f} and {100 * bounds.high:.3f} %.",
             Picture("roc.svg", figures.to_svg(figure), "Verification of people whom neither side was trained on."),
+            "A cosine of KCFA is no log-likelihood ratio and has a Cllr only after calibration: the test people of a "
+            f"fold are cut into {ratios.NUM_FOLDS} parts, and slope and offset of a pair are fitted to the pairs of "
+            "people in other parts. Cllr is in bits: 1 says nothing. min Cllr is what the best monotone calibration "
+            "of the whole would reach.",
+            _ratio_table(found, results),
         ),
     )
+
+
+def _ratio_table(found: Found, results: Mapping[str, Matched]) -> Table:
+    labels = {ORIGINAL: "original faces", **found.names.labels}
+    rows: list[tuple[Cell, ...]] = [
+        (
+            labels[name],
+            percent_interval(each.eer),
+            with_interval(each.cllr, digits=3),
+            Estimate(each.min_cllr, digits=3),
+        )
+        for name, each in results.items()
+    ]
+    return Table(("method", "EER %", "Cllr, calibrated", "min Cllr"), rows, "95 % intervals over people")
 
 
 def _other_masks(found: Found, masks: Mapping[str, np.ndarray]) -> Section:
@@ -267,12 +301,17 @@ def _other_masks(found: Found, masks: Mapping[str, np.ndarray]) -> Section:
     pictures = np.concatenate([masks["seen"], masks["images"]], axis=1)
     pictures = pictures.reshape(-1, pictures.shape[2], *shape)
     labels = [label for name in names for label in (name, f"{float(masks['psnr'][names.index(name)]):.1f} dB")]
-    grid = figures.image_grid(pictures, row_labels=labels, cell=0.82)
     return Section(
         "Other parts of the face",
         (
             "Any subset of the pixels can be visible. Ridge regression with the same settings:",
-            Picture("masks.png", figures.to_png(grid, dpi=110), "The visible pixels, and the reconstructed face."),
+            sheets.sheet(
+                "masks.png",
+                pictures,
+                row_labels=labels,
+                caption="The visible pixels, and the reconstructed face.",
+                cell=0.82,
+            ),
         ),
     )
 
@@ -281,10 +320,10 @@ def _inverses(found: Found) -> Section:
     rows: list[tuple[Cell, ...]] = [
         (
             found.names.labels[name],
-            f"{len(report['residual']):,}",
-            *(f"{100 * report[field].mean():.2f}" for field in ("share_clipped", "share_out_of_range")),
-            f"{np.median(report['residual']):.3f}",
-            f"{np.median(report['conditioning']):.1f}",
+            len(report["residual"]),
+            *(percent(report[field].mean(), digits=2) for field in ("share_clipped", "share_out_of_range")),
+            Estimate(float(np.median(report["residual"])), digits=3),
+            Estimate(float(np.median(report["conditioning"]))),
         )
         for name, report in found.validity.items()
     ]
@@ -315,20 +354,12 @@ def _burden(found: Found) -> Section:
     d = 2 ** int(np.ceil(np.log2(found.mask.size)))
     for num in (found.num_train, 100_000, 1_000_000):
         gram = kernel_ksvd.gram_bytes(num, dtype=np.float32)
-        rows.append((f"{num:,}", _bytes(gram), _bytes(4 * 4 * 10 * d)))
+        rows.append((num, gram / 1e6, 4 * 4 * 10 * d / 1e6))
     return Section(
         "The burden",
         (
             "Kernel K-SVD needs all kernel values of the training images, and a fit holds three such matrices. The "
             "maps of Fastfood need four numbers a feature, whatever the number of images.",
-            Table(("training images", "kernel matrix, float32", "map, 10x"), rows, "Memory"),
+            Table(("training images", "kernel matrix, float32, MB", "map, 10x, MB"), rows, "Memory"),
         ),
     )
-
-
-def _bytes(size: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} TB"

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.common import fields, inputs
+from experiments.common import fields, inputs, models
 from experiments.common.publish import publish
 from experiments.hallucinate import faces, matching, methods, report, streaming
 from experiments.hallucinate.faces import Faces, FoldFaces
@@ -32,11 +32,13 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     folds = list(faces.folds(config, data))
     made = [
         {
-            name: workdir.stage(f"fold-{k}-{name}", partial(methods.of_fold, config, name, fold, mask))
+            name: workdir.stage(f"fold-{k}-{name}", partial(methods.of_fold, config, name, fold, mask, is_kept=k == 0))
             for name in config.methods
         }
         for k, fold in enumerate(folds)
     ]
+    for of_method in made[0].values():
+        models.write(workdir, of_method)
     pairs = [
         workdir.stage(f"fold-{k}-pairs", partial(matching.of_fold, config.kcfa, fold, _images(made[k])))
         for k, fold in enumerate(folds)
@@ -54,19 +56,21 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         sections=report.sections(config, found, results, masks, streamed),
         credits=(loaded.credit,),
     )
-    return {
+    recognised = {
         name: {
-            "psnr": float(values.mean()),
-            "deviation": float(values.std()),
-            "vr": float(results[name].rate.estimate),
-            "eer": float(results[name].eer.estimate),
+            "vr": float(each.rate.estimate),
+            "eer": float(each.eer.estimate),
+            "calibrated cllr": float(each.cllr.estimate),
+            "min cllr": each.min_cllr,
         }
+        for name, each in results.items()
+    }
+    return {
+        name: {"psnr": float(values.mean()), "deviation": float(values.std())}
+        | recognised[name]
         | ({"validity": _means(found.validity[name])} if name in found.validity else {})
         for name, values in found.psnr.items()
-    } | {
-        ORIGINAL: {"vr": float(results[ORIGINAL].rate.estimate), "eer": float(results[ORIGINAL].eer.estimate)},
-        "stream": streaming.headline(streamed),
-    }
+    } | {ORIGINAL: recognised[ORIGINAL], "stream": streaming.headline(streamed)}
 
 
 def check(config: ConfigDict) -> None:
