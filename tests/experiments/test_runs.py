@@ -18,7 +18,7 @@ from jaxface.reports.tables import Table
 from jaxface.runtime import launch, workdir
 from jaxface.runtime.params_io import to_bytes
 from jaxface.subspace import LinearMap
-from tests.experiments import again
+from tests.experiments import again, saved_models
 
 EXPERIMENTS = ["committee", "finetune", "hallucinate", "kernel_maps", "super_vector", "tour", "verify", "weak_labels"]
 
@@ -60,6 +60,8 @@ def test_runs_reports_then_does_nothing_and_refuses_a_changed_photo(name, tmp_pa
     assert (folder / "tables" / "headline.tex").is_file()
     assert re.search(r"Begun on \d{4}-\d\d-\d\d at \d\d:\d\d \S+; took [\d.]+ (s|min)", page)
     assert json.loads((folder / "run.json").read_text())["exit"] == "ok"
+    if name in saved_models.CHECKS:
+        saved_models.CHECKS[name](config, folder, results)
     again.check(run, config, folder, results, tmp_path / "photos" / "s7" / "3.pgm", "s7/3.pgm")
 
 
