@@ -255,7 +255,8 @@ figcaption { margin-top: .5rem; color: var(--card-ink); }
 .labelled .row { grid-template-columns: 9.5rem minmax(0, 1fr); column-gap: .7rem; text-align: right; }
 .row img, .names { width: 100%; margin: 0; }
 .names { display: grid; grid-auto-flow: column; grid-auto-columns: minmax(0, 1fr); text-align: center; }
-pre { background: var(--code); padding: .8rem; border-radius: 6px; overflow-x: auto; font-size: .85rem; }
+pre { background: var(--code); padding: .8rem; border-radius: 6px; font-size: .85rem; white-space: pre-wrap;
+  overflow-wrap: anywhere; }
 details { margin: .6rem 0; }
 summary { cursor: pointer; }
 footer { margin-top: 3rem; }
