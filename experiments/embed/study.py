@@ -40,6 +40,8 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     workdir.uses(data=config.data.root)
     networks = faces.load_networks(config.min_score)
     found = photos.find(config.data.root)
+    if found.pairs is not None and config.face == "all":
+        raise ValueError(f"config.face = 'all' breaks the pairs of {config.data.root}; choose 'whole' or 'weighted'.")
     arrays = embed_photos(config, workdir, networks, found)
     names = row_names(config, found, arrays)
     vectors = {"features": arrays["features"], "files": np.asarray(names)}
@@ -88,20 +90,24 @@ def embed_photos(config: ConfigDict, workdir: Workdir, networks: Networks, found
     def work(chunk: range) -> dict[str, np.ndarray]:
         arrays = faces.embedded(networks, found, chunk, config, num_shown=num_shown)
         if len(chunks) == 1:
-            _refuse_none(config, arrays["photo"])
+            _refuse_none(config, arrays)
         return arrays
 
     for k, chunk in enumerate(chunks):
         parts.append(workdir.stage(f"faces-{k:04d}", partial(work, chunk)))
         num_shown -= len(parts[-1]["aligned"])
     arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    _refuse_none(config, arrays["photo"])
+    _refuse_none(config, arrays)
     return arrays
 
 
-def _refuse_none(config: ConfigDict, rows: np.ndarray) -> None:
-    if not len(rows):
-        raise ValueError(f"no photo below {config.data.root} shows a face with a score of {config.min_score} or more.")
+def _refuse_none(config: ConfigDict, arrays: dict[str, np.ndarray]) -> None:
+    if not len(arrays["photo"]):
+        why = arrays["why"]
+        damaged = f" {len(why)} cannot be read; the first: {why[0]}" if len(why) else ""
+        raise ValueError(
+            f"no photo below {config.data.root} shows a face with a score of {config.min_score} or more.{damaged}"
+        )
 
 
 def row_names(config: ConfigDict, found: Photos, arrays: dict[str, np.ndarray]) -> tuple[str, ...]:

@@ -34,6 +34,8 @@ def test_images_and_pairs(tmp_path, protocol):
     assert face_bin.image(faces, 1, color=True).shape == (6, 4, 3)
     found = trials.read(tmp_path / "x.bin")
     assert (found.first[1], found.second[1], found.is_same.tolist()) == ("00003.jpg", "00004.jpg", SAME)
+    (tmp_path / "mine.txt").write_text("0.5\n-1\n2\n")  # scores of another system, one a pair
+    assert trials.with_scores(found, tmp_path / "mine.txt", name="mine").scores["mine"].tolist() == [0.5, -1, 2]
 
 
 def test_as_python_2_wrote_it(tmp_path):

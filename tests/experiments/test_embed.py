@@ -258,6 +258,13 @@ def test_a_verification_set_in_one_file(stand_in, tmp_path):
     np.testing.assert_allclose(scored.scores["cosine"], [1, 1, -np.inf], rtol=1e-5)
     assert scored.is_same.tolist() == [True, False, True]
     assert "experiments.evaluate" in (tmp_path / "run" / "report.html").read_text()
+    with pytest.raises(ValueError, match=r"config\.face = 'all' breaks the pairs of .*set\.bin"):
+        launch.execute(embed.run, config_for(tmp_path / "set.bin", face="all"), tmp_path / "all")
+    (tmp_path / "bad.bin").write_bytes(pickle.dumps(([b"x", b"y"], [True])))
+    with pytest.raises(
+        ValueError, match=r"no photo below .* 2 cannot be read; the first: image 00001\.jpg of .*bad\.bin"
+    ):
+        launch.execute(embed.run, config_for(tmp_path / "bad.bin", "aligned"), tmp_path / "bad")
     (tmp_path / "other.dat").write_bytes(b"x")
     with pytest.raises(ValueError, match=r"must be a folder of photos or the \.bin .*other\.dat is another file"):
         launch.execute(embed.run, config_for(tmp_path / "other.dat"), tmp_path / "other")
