@@ -89,12 +89,19 @@ def errors(
     def error(fold: Fold, setting: Any) -> jax.Array:
         num_groups = int(fold.train_groups.max()) + 1
         fitted, info = fit(setting, x[fold.train_rows], fold.train_groups, num_groups=num_groups)
-        z = each_row(transform, fitted, x[fold.test_rows])
-        wrong = group_error(z, jnp.asarray(fold.test_groups))
-        return jnp.where((info.status < Status.NON_FINITE) & jnp.isfinite(wrong), wrong, jnp.inf)
+        return _error_of_map(fitted, info.status, x[fold.test_rows], fold.test_groups, transform=transform)
 
     of_folds = [jax.vmap(partial(error, fold))(settings) for fold in parts]
     return np.mean(np.asarray(of_folds, np.float64), axis=0)
+
+
+@partial(jax.jit, static_argnames="transform")
+def _error_of_map(
+    fitted: Any, status: jax.Array, x: jax.Array, groups: jax.Array, *, transform: Transform
+) -> jax.Array:
+    """`group_error` of the rows of x `[n, d]`; inf where the fit or its map failed."""
+    wrong = group_error(each_row(transform, fitted, x), groups)
+    return jnp.where((status < Status.NON_FINITE) & jnp.isfinite(wrong), wrong, jnp.inf)
 
 
 def _fold(groups: np.ndarray, is_test: np.ndarray) -> Fold:
