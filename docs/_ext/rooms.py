@@ -56,11 +56,11 @@ def studies_table() -> str:
     """Experiments with a config of the same name, and what the config says first."""
     files = sorted((_ROOT / "configs").glob("*.py"))
     rows = [
-        f"| `experiments.{file.stem}` | `configs/{file.name}` | {_head(file)} |"
+        f"| `{file.stem}` | {_head(file)} |"
         for file in files
         if (_ROOT / "experiments" / file.stem / "study.py").is_file()
     ]
-    return "\n".join(["| experiment | config | what it does |", "| --- | --- | --- |", *rows])
+    return "\n".join(["| study | what it does |", "| --- | --- |", *rows])
 
 
 TABLES: dict[str, Callable[[], str]] = {"% rooms": rooms_table, "% studies": studies_table}

@@ -95,6 +95,33 @@ def test_the_comparison_of_what_is_printed_can_fail():
             assert_printed(other, "error 3.5 % of 400")
 
 
+WIDEST = 88  # columns of code that a page shows without a bar to scroll
+
+
+def test_code_fits_the_page():
+    wide = [
+        f"{page.name}:{line + number}"
+        for page in sorted(DOCS.glob("*.md"))
+        for line, _, code, _ in blocks(page)
+        for number, text in enumerate(code.split("\n"), start=1)
+        if len(text) > WIDEST
+    ]
+    assert wide == []
+
+
+def test_every_picture_is_on_a_page_and_says_how_it_was_made():
+    listed = dict(
+        re.findall(r"^\| (\S+\.(?:svg|png)) \| .* \| `(.+)` \|$", (DOCS / "images/README.md").read_text(), re.M)
+    )
+    kept = {file.name for file in (DOCS / "images").iterdir()} - {"README.md"}
+    shown = {name for page in DOCS.glob("*.md") for name in re.findall(r"\]\(images/(.+?)\)", page.read_text())}
+    assert kept == shown == set(listed)
+    for command in listed.values():
+        study, config = re.match(r"python -m experiments\.(\w+) --config=(configs/\w+\.py)", command).groups()
+        assert (DOCS.parent / config).is_file()
+        assert (DOCS.parent / "experiments" / study).is_dir()
+
+
 def test_docstrings_convert():
     """In a process of its own, for the extensions of the documentation are not importable from here."""
     pytest.importorskip("sphinx")
