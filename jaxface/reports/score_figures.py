@@ -22,7 +22,7 @@ __all__ = ["cross_entropy", "det", "histogram", "roc", "tippett"]
 Labeled = Mapping[str, tuple[np.ndarray, np.ndarray]]  # by system: scores [p] and whether each pair is one person
 
 _POINTS = 400
-_TICKS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5)  # of a DET
+_TICKS = (1e-6, 1e-5, 1e-4, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.95, 0.99)  # of a DET
 
 
 def roc(curves: Mapping[str, Roc], *, num_impostor: int) -> "Figure":
@@ -41,14 +41,20 @@ def det(curves: Mapping[str, Roc]) -> "Figure":
         lines.append(Curve(name, points.probit_far, points.probit_frr))
     figure = figures.curves(lines, x_label="false accept rate", y_label="false reject rate", markers=False)
     axes = figure.axes[0]
-    ends = np.concatenate([np.ravel(end) for line in lines for end in (line.x, line.y)] or [np.zeros(1)])
-    low, high = np.min(ends, initial=-1.0) - 0.1, np.max(ends, initial=0.0) + 0.1
-    axes.set_xlim(low, high)
-    axes.set_ylim(low, high)
-    shown = _ticks_between(low, high)
-    for axis in (axes.xaxis, axes.yaxis):
+    for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+        low, high = _limits(np.concatenate([np.ravel(getattr(line, name)) for line in lines] or [np.empty(0)]))
+        shown = _ticks_between(low, high)
         axis.set_ticks(verification.probit(shown), [f"{100 * rate:g} %" for rate in shown])
+        axes.set(**{f"{name}lim": (low, high)})
     return figure
+
+
+def _limits(places: np.ndarray) -> tuple[float, float]:
+    """The ends of an axis of a DET: around its points, and wide enough for two ticks."""
+    if not places.size:
+        return -2.5, 0.1
+    low, high = float(places.min()) - 0.1, float(places.max()) + 0.1
+    return (low, high) if high - low >= 1.0 else ((low + high) / 2 - 0.5, (low + high) / 2 + 0.5)
 
 
 def _ticks_between(low: float, high: float) -> np.ndarray:

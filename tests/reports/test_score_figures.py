@@ -1,3 +1,5 @@
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 
@@ -35,10 +37,24 @@ def test_a_det_of_gaussian_scores_is_a_straight_line(rng):
     (points,) = lines_of(figure)
     inner = points[np.abs(points).max(axis=1) < 2]
     assert np.abs(inner.sum(axis=1) + 2.0).max() < 0.1  # probit(FAR) + probit(FRR) = -d'
-    assert [label.get_text() for label in figure.axes[0].get_xticklabels()][-3:] == ["5 %", "20 %", "50 %"]
+    labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert labels == [f"{100 * NormalDist().cdf(place):.4g} %" for place in figure.axes[0].get_xticks()]
+    assert {"5 %", "20 %", "50 %"} <= set(labels)
     places = figure.axes[0].get_xticks()
     low, high = figure.axes[0].get_xlim()
     assert (np.diff(places) >= (high - low) / 9).all()  # room for labels
+
+
+def test_axes_of_a_det_fit_their_own_range(rng):
+    """Few false rejects: the axis of false rejects does not go up to half of all."""
+    same = np.repeat([True, False], 20_000)
+    scores = np.where(same, 6.0, 0.0) + rng.normal(size=40_000)
+    figure = score_figures.det({"good": metrics.roc(np.round(scores, 1), same)})
+    (points,) = lines_of(figure)
+    for axis, (low, high) in ((0, figure.axes[0].get_xlim()), (1, figure.axes[0].get_ylim())):
+        assert low <= points[:, axis].min() <= points[:, axis].max() <= high
+        assert high - low <= max(1.0, np.ptp(points[:, axis]) + 0.3)
+    assert len(figure.axes[0].get_yticks()) >= 2
 
 
 def test_a_det_without_an_error_has_no_points():
