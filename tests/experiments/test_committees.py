@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from configs import committee as config_file
-from experiments.committee import analysis, methods, samples
+from experiments.committee import analysis, methods, report, samples
 from experiments.committee import study as committee
 from experiments.committee.methods import COMMITTEES, METHODS, SINGLE
 from jaxface.core import prng
@@ -148,3 +148,23 @@ def test_every_pair_score_tells_people_far_apart(name, rng):
 def test_everybody_needs_images_of_all_three_kinds():
     with pytest.raises(ValueError, match=r"need 9 images of everybody; somebody has 8"):
         committee._enough_images(study(num_train=(3, 6)), IDS)
+
+
+def test_a_committee_by_another_name_is_shown_once(rng):
+    """Where the floor leaves out no axis, drawing from all axes is the same committee: two equal rows say nothing."""
+    errors = rng.random((len(METHODS), 5))
+    errors[4] = errors[3]
+    arrays = {
+        2: {"errors": errors, "test to train": np.array(1.0)},
+        3: {"errors": errors, "test to train": np.array(1.0)},
+    }
+    config = study(num_splits=5)
+    names = [row[0] for row in report.headline(config, arrays).rows]
+    assert names == [name for name in METHODS if "all axes, sum" not in name]
+    assert report.REPEATED in report.headline(config, arrays).caption
+    arrays[3] = {
+        **arrays[3],
+        "errors": errors * np.where(np.arange(len(METHODS)) == 4, 0.9, 1.0)[:, None],
+    }  # one size differs
+    assert [row[0] for row in report.headline(config, arrays).rows] == list(METHODS)
+    assert report.REPEATED not in report.headline(config, arrays).caption

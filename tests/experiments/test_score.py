@@ -34,6 +34,8 @@ def test_the_saved_model_gives_the_reports_own_error_rates(verified, tmp_path):
     probability = np.array([float(row["probability"]) for row in rows])
     np.testing.assert_allclose(probability, 1 / (1 + np.exp(-llr)), atol=1e-5)
     assert [int(row["same_person"]) for row in rows] == (llr >= again["threshold"]).astype(int).tolist()
+    page = (tmp_path / "scored" / "report.html").read_text()
+    assert f'<td>EER, %</td><td class="number">{100 * again["EER"]:.2f}</td>' in page
     assert "experiments.score" in (folder / "report.html").read_text()
 
 
