@@ -6,6 +6,8 @@ ORL with 2, 3 and 5 training images a person; about 3 minutes on two cores. Expe
 the sum rule: 18.3, 10.1 and 3.8 %, against 21.4, 12.1 and 4.5 % for the best PCA and LDA, each +- 1.
 `:yaleb` takes Extended Yale B from its MATLAB file and 5, 10 and 20 images: 30.8, 17.6 and 9.4 against 36.0, 20.0 and
 10.4 %; about 10 minutes. `:lfw` takes the people of LFW with 20 images or more: `--config.data.root=...`.
+`:embeddings` takes vectors of a network, `--config.data.root=FILE.npz`: with SFace, 62 people of LFW and 5 images the
+mean over members verifies other photos of them with an EER of 0.7 % and a Cllr of 0.04; about 5 minutes.
 """
 
 from ml_collections import ConfigDict

@@ -4,6 +4,8 @@
 
 The study of `configs/verify.py` with 10 target people to train on; about a minute on two cores. Expected EER: 14.7 % as
 EM leaves it, 18.4 % fine-tuned to the last step, 15.1 % when held-out people choose the step, each +- 1.
+`:embeddings` takes two files of vectors, `--config.data.root=A.npz --config.target.root=B.npz`. With SFace and two
+halves of the people of LFW nothing is left to gain: an EER of 0.3 % before and after.
 """
 
 from ml_collections import ConfigDict
