@@ -78,8 +78,12 @@ def curves(
     """
     named = [plain(line.label) for line in lines if line.label]
     figure, axes = _one_axes(title, x_label, y_label, legend_rows=math.ceil(len(named) / _legend_columns(named)))
-    axes.set_xscale("log", nonpositive="mask") if log_x else axes.set_xscale("linear")
-    axes.set_yscale("log", nonpositive="mask") if log_y else axes.set_yscale("linear")
+    if log_x:
+        axes.set_xscale("log", nonpositive="mask")
+        _plain_numbers(axes.xaxis)
+    if log_y:
+        axes.set_yscale("log", nonpositive="mask")
+        _plain_numbers(axes.yaxis)
     ends = _log_ends(lines) if log_y else (-math.inf, math.inf)
     for index, line in enumerate(lines):
         width = 2.4 - 1.0 * index / (len(lines) - 1) if len(lines) > 1 else 1.6
@@ -136,6 +140,20 @@ def _log_ends(lines: Sequence[Curve]) -> tuple[float, float]:
 def _positive(values: Sequence[np.ndarray]) -> np.ndarray:
     together = np.concatenate([*values, np.empty(0)])
     return together[(together > 0) & np.isfinite(together)]
+
+
+def _plain_numbers(axis: Any) -> None:
+    """Plain numbers on a log axis of less than two decades, where powers of ten would be few."""
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    class Plain(LogFormatterSciNotation):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            power = super().__call__(x, pos)
+            low, high = self.axis.get_view_interval()
+            return f"{x:.4g}" if power and low >= 1e-4 and high < 1e5 and high < 100 * low else power
+
+    axis.set_major_formatter(Plain())
+    axis.set_minor_formatter(Plain(minor_thresholds=(1.0, 0.4)))
 
 
 def _whole_numbers() -> Any:

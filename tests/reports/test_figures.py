@@ -136,6 +136,18 @@ def test_bands_below_zero_do_not_fill_a_log_axis():
     assert heights.min() >= 0.2
 
 
+@pytest.mark.parametrize(
+    ("y", "shown"), [([1.1, 2.4], {"2"}), ([0.003, 0.05], {"0.01"}), ([1.0, 1e5], {"$\\mathdefault{10^{2}}$"})]
+)
+def test_short_log_axes_have_plain_numbers(y, shown):
+    """1.2 and 2, not 1.2 x 10^0; powers of ten where there are several."""
+    figure = figures.curves([Curve("a", [1, 2], y)], x_label="x", y_label="y", log_y=True)
+    assert figures.to_svg(figure)
+    labels = {label.get_text() for label in figure.axes[0].get_yticklabels(which="both")}
+    assert shown <= labels
+    assert y[1] > 100 or not any("$" in label for label in labels)
+
+
 def test_a_log_axis_keeps_to_the_lines():
     """An interval of a few splits ends at hundreds of thousands, or next to zero; a value of zero has no logarithm."""
     line = Curve("a", [1, 2, 3], [3.0, 0.0, 2.0], [1e-9, 1.0, 1.0], [4.0, 4.0, 3e5])
