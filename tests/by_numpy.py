@@ -1,123 +1,221 @@
-"""The simple operations of JAX by NumPy, for calls outside of a program.
+"""What JAX traces, computed by NumPy: no program is made, where XLA takes 10 to 100 ms for each.
 
-There JAX makes a program of every operation at every shape. That is 10 ms each, for five thousand of them in the table
-of transformations; NumPy computes the same in microseconds, and what is compared with XLA is computed without it.
+    evaluate(fn, *args)    fn traced once, its equations done one after the other
+    simple_operations()    within it, the functions and operations of JAX itself do without XLA outside of a program
+
+What the library compiles stays with XLA. An operation without a form in `tests/numpy_forms.py` is XLA's.
 """
 
 import contextlib
-import math
+import functools
+import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Primitive, primitives
+from jax._src import pjit  # where every call of a program passes; there is no public place
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, primitives
+
+from tests.numpy_forms import FORMS, Arrays
 
 
-def broadcast_in_dim(x: np.ndarray, *, shape: Any, broadcast_dimensions: Any, sharding: Any = None) -> np.ndarray:
-    aligned = [1] * len(shape)
-    for size, axis in zip(x.shape, broadcast_dimensions, strict=True):
-        aligned[axis] = size
-    return np.broadcast_to(x.reshape(aligned), shape)
+def scan(
+    *args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, **_: Any
+) -> Arrays:
+    fixed, carry, xs = args[:num_consts], args[num_consts:][:num_carry], args[num_consts + num_carry :]
+    rows = []
+    for at in reversed(range(length)) if reverse else range(length):
+        out = run(jaxpr.jaxpr, jaxpr.consts, [*fixed, *carry, *(x[at] for x in xs)])
+        carry, row = out[:num_carry], out[num_carry:]
+        rows.append(row)
+    if reverse:
+        rows.reverse()
+    if rows:
+        return [*carry, *(np.stack(column) for column in zip(*rows, strict=True))]
+    avals = jaxpr.out_avals[num_carry:]
+    return [*carry, *(np.zeros((0, *aval.shape), aval.dtype) for aval in avals)]
 
 
-def dot_general(x: np.ndarray, y: np.ndarray, *, dimension_numbers: Any, **_: Any) -> np.ndarray:
-    """Batch axes first, then those of x that are left, then those of y."""
-    (sums_x, sums_y), (batch_x, batch_y) = dimension_numbers
-    left_x = [axis for axis in range(x.ndim) if axis not in (*sums_x, *batch_x)]
-    left_y = [axis for axis in range(y.ndim) if axis not in (*sums_y, *batch_y)]
-    batch, summed = [x.shape[axis] for axis in batch_x], math.prod(x.shape[axis] for axis in sums_x)
-    rows, columns = [x.shape[axis] for axis in left_x], [y.shape[axis] for axis in left_y]
-    first = x.transpose(*batch_x, *left_x, *sums_x).reshape(*batch, math.prod(rows), summed)
-    second = y.transpose(*batch_y, *sums_y, *left_y).reshape(*batch, summed, math.prod(columns))
-    return (first @ second).reshape((*batch, *rows, *columns))
+def while_loop(
+    *args: Any, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int, body_nconsts: int, **_: Any
+) -> Arrays:
+    of_cond, of_body = args[:cond_nconsts], args[cond_nconsts:][:body_nconsts]
+    state = args[cond_nconsts + body_nconsts :]
+    while (goes_on := run(cond_jaxpr.jaxpr, cond_jaxpr.consts, [*of_cond, *state])[0]).any():
+        after = run(body_jaxpr.jaxpr, body_jaxpr.consts, [*of_body, *state])
+        state = [keep_finished(goes_on, new, old) for new, old in zip(after, state, strict=True)]
+    return state
 
 
-def dynamic_slice(x: np.ndarray, *starts: np.ndarray, slice_sizes: Any) -> np.ndarray:
-    corner = [min(max(int(start), 0), n - size) for start, n, size in zip(starts, x.shape, slice_sizes, strict=True)]
-    return x[tuple(slice(at, at + size) for at, size in zip(corner, slice_sizes, strict=True))]
+def keep_finished(goes_on: np.ndarray, new: Any, old: Any) -> Any:
+    """The members of a batch that have ended stay as they are; their axes come first."""
+    if goes_on.all():
+        return new
+    goes_on = goes_on.reshape(*goes_on.shape, *[1] * (new.ndim - goes_on.ndim))
+    return np.where(goes_on, new, old) if isinstance(new, np.ndarray) else jnp.where(goes_on, new, old)  # keys
 
 
-def iota(*, dtype: Any, shape: Any, dimension: int, sharding: Any = None) -> np.ndarray:
-    return broadcast_in_dim(np.arange(shape[dimension], dtype=dtype), shape=shape, broadcast_dimensions=(dimension,))
+def cond(which: Any, *args: Any, branches: Any, **_: Any) -> Arrays:
+    taken = branches[min(max(int(which), 0), len(branches) - 1)]
+    return run(taken.jaxpr, taken.consts, args)
 
 
-def part(x: np.ndarray, *, start_indices: Any, limit_indices: Any, strides: Any) -> np.ndarray:
-    strides = strides or [1] * x.ndim
-    return x[tuple(slice(*bounds) for bounds in zip(start_indices, limit_indices, strides, strict=True))]
+def linear_solve(*args: Any, const_lengths: Any, jaxprs: Any) -> Arrays:
+    before = const_lengths.matvec + const_lengths.vecmat
+    own, sides = args[before:][: const_lengths.solve], args[sum(const_lengths) :]
+    return run(jaxprs.solve.jaxpr, jaxprs.solve.consts, [*own, *sides])
 
 
-def elementwise(ufunc: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    return lambda *args, **_: ufunc(*args)
+def inner(params: dict[str, Any]) -> Jaxpr | ClosedJaxpr | None:
+    """The program that an equation only calls."""
+    return params.get("jaxpr") or params.get("call_jaxpr")
 
 
-def over_axes(ufunc: np.ufunc) -> Callable[..., np.ndarray]:
-    return lambda x, *, axes, **_: ufunc.reduce(x, axis=tuple(axes))
+CALLS = {"jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "checkpoint", "remat2"}
+LOOPS = {"scan": scan, "while": while_loop, "cond": cond, "custom_linear_solve": linear_solve}
 
 
-FORMS: dict[Primitive, Callable[..., np.ndarray]] = {
-    primitives.broadcast_in_dim_p: broadcast_in_dim,
-    primitives.dot_general_p: dot_general,
-    primitives.dynamic_slice_p: dynamic_slice,
-    primitives.iota_p: iota,
-    primitives.slice_p: part,
-    primitives.concatenate_p: lambda *parts, dimension: np.concatenate(parts, axis=dimension),
-    primitives.convert_element_type_p: lambda x, *, new_dtype, **_: x.astype(new_dtype),
-    primitives.integer_pow_p: lambda x, *, y: x**y,
-    primitives.reshape_p: lambda x, *, new_sizes, **_: x.reshape(new_sizes),
-    primitives.select_n_p: lambda which, no, yes: np.where(which, yes, no),
-    primitives.squeeze_p: lambda x, *, dimensions: x.squeeze(tuple(dimensions)),
-    primitives.transpose_p: lambda x, *, permutation: x.transpose(permutation),
-}
-ELEMENTWISE = {
-    "abs": np.abs, "add": np.add, "and": np.bitwise_and, "cos": np.cos, "div": np.divide, "eq": np.equal,
-    "exp": np.exp, "floor": np.floor, "ge": np.greater_equal, "gt": np.greater, "is_finite": np.isfinite,
-    "le": np.less_equal, "log": np.log, "log1p": np.log1p, "lt": np.less, "max": np.maximum, "min": np.minimum,
-    "mul": np.multiply, "ne": np.not_equal, "neg": np.negative, "not": np.bitwise_not, "or": np.bitwise_or,
-    "rsqrt": lambda x: 1 / np.sqrt(x), "shift_left": np.left_shift, "sign": np.sign, "sin": np.sin,
-    "sqrt": np.sqrt, "sub": np.subtract, "xor": np.bitwise_xor,
-}  # fmt: skip
-FORMS |= {getattr(primitives, f"{name}_p"): elementwise(ufunc) for name, ufunc in ELEMENTWISE.items()}
-OVER_AXES = {"and": np.logical_and, "max": np.maximum, "min": np.minimum, "or": np.logical_or, "sum": np.add}
-FORMS |= {getattr(primitives, f"reduce_{name}_p"): over_axes(ufunc) for name, ufunc in OVER_AXES.items()}
+def call(*args: Any, **params: Any) -> Arrays:
+    called = inner(params)
+    return run(called.jaxpr, called.consts, args) if isinstance(called, ClosedJaxpr) else run(called, [], args)
+
+
+def is_key(aval: Any) -> bool:
+    return jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended)
+
+
+def by_jax(eqn: JaxprEqn, args: Arrays) -> Arrays:
+    out = eqn.primitive.bind(*args, **eqn.params)
+    return out if eqn.primitive.multiple_results else [out]
+
+
+def done(eqn: JaxprEqn, args: Arrays) -> Arrays:
+    """The results of one equation."""
+    name, avals = eqn.primitive.name, [v.aval for v in eqn.outvars]
+    if any(is_key(v.aval) for v in (*eqn.invars, *eqn.outvars)) and name not in CALLS and name not in LOOPS:
+        out = by_jax(eqn, args)
+    elif name in FORMS:
+        out = FORMS[name](*args, **eqn.params)
+        out = out if eqn.primitive.multiple_results else [out]
+    elif name in CALLS or name in LOOPS:
+        return (call if name in CALLS else LOOPS[name])(*args, **eqn.params)
+    else:
+        out = by_jax(eqn, args)
+    return [x if is_key(a) else np.asarray(x, a.dtype) for x, a in zip(out, avals, strict=True)]
+
+
+def run(jaxpr: Jaxpr, consts: Arrays, args: Arrays) -> list[Any]:
+    values = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*consts, *args), strict=True))
+
+    def read(atom: Any) -> Any:
+        value = atom.val if isinstance(atom, Literal) else values[atom]
+        return value if is_key(atom.aval) else np.asarray(value, atom.aval.dtype)
+
+    for eqn in jaxpr.eqns:
+        values.update(zip(eqn.outvars, done(eqn, [read(atom) for atom in eqn.invars]), strict=True))
+    return [read(atom) for atom in jaxpr.outvars]
+
+
+def evaluate(fn: Callable[..., Any], *args: Any) -> Any:
+    """fn(*args), with arrays of NumPy in its result."""
+    traced, shapes = jax.make_jaxpr(fn, return_shape=True)(*args)
+    with np.errstate(all="ignore"):
+        out = run(traced.jaxpr, traced.consts, jax.tree.leaves(args))
+    return jax.tree.unflatten(jax.tree.structure(shapes), out)
+
+
+JAX = str(pathlib.Path(jax.__file__).parent)
+MOST_EQUATIONS = 40
+
+
+@functools.lru_cache(maxsize=10_000)
+def is_simple(jaxpr: Jaxpr) -> bool:
+    """Whether NumPy can do all of it."""
+    if len(jaxpr.eqns) > MOST_EQUATIONS or jaxpr.effects:
+        return False
+    if any(is_key(v.aval) for v in (*jaxpr.invars, *jaxpr.outvars, *jaxpr.constvars)):
+        return False
+    for eqn in jaxpr.eqns:
+        name = eqn.primitive.name
+        called = inner(eqn.params) if name in CALLS else None
+        if called is not None and not is_simple(getattr(called, "jaxpr", called)):
+            return False
+        if called is None and name not in FORMS:
+            return False
+    return True
+
+
+def is_of_jax(jaxpr: Jaxpr) -> bool:
+    """Whether the function that was traced is one of JAX, as `jnp.add` is."""
+    return (jaxpr.debug_info.func_filename or "").startswith(JAX)
+
+
+def is_here(x: Any) -> bool:
+    return not isinstance(x, jax.Array) or x.devices() == {jax.devices()[0]}
 
 
 def is_plain(x: Any) -> bool:
     """Whether NumPy can hold it and its type is settled: no key, and no number that takes the type of the other one."""
-    return isinstance(x, np.ndarray | np.generic) or (isinstance(x, jax.Array) and not getattr(x, "weak_type", True))
+    return isinstance(x, np.ndarray | np.generic) or (
+        isinstance(x, jax.Array) and not getattr(x, "weak_type", True) and is_here(x)
+    )
 
 
-def has_its_form(primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> bool:
-    """Whether NumPy means the same: it divides whole numbers otherwise, and converts to them otherwise."""
-    if not all(is_plain(x) for x in args) or params.get("weak_type"):
-        return False
-    if primitive is primitives.div_p:
-        return np.issubdtype(args[0].dtype, np.floating)
-    if primitive is primitives.convert_element_type_p:
-        return not np.issubdtype(args[0].dtype, np.floating) or np.issubdtype(params["new_dtype"], np.floating)
-    if primitive in (primitives.reduce_max_p, primitives.reduce_min_p):
-        return args[0].size > 0
-    return primitive is not primitives.select_n_p or args[0].dtype == bool
+def operation(primitive: Primitive, plain: Callable[..., Any]) -> Callable[..., Any]:
+    form = FORMS[primitive.name]
+
+    def impl(*args: Any, **params: Any) -> Any:
+        if params.get("weak_type") or not all(map(is_plain, args)):
+            return plain(*args, **params)
+        with np.errstate(all="ignore"):
+            out = form(*map(np.asarray, args), **params)
+        return [jax.device_put(x) for x in out] if primitive.multiple_results else jax.device_put(np.asarray(out))
+
+    return impl
 
 
 @contextlib.contextmanager
 def simple_operations() -> Iterator[None]:
-    """Within it, simple operations outside of a program are done by NumPy."""
-    plain = {primitive: primitive.impl for primitive in FORMS}
+    """Within it, outside of a program, NumPy does the operations of JAX and its functions that consist of them.
 
-    def stand_in(primitive: Primitive, form: Callable[..., np.ndarray]) -> Callable[..., Any]:
-        def impl(*args: Any, **params: Any) -> Any:
-            if not has_its_form(primitive, args, params):
-                return plain[primitive](*args, **params)
-            with np.errstate(all="ignore"):
-                return jax.device_put(np.asarray(form(*map(np.asarray, args), **params)))
+    A number that takes the type of the other one has no counterpart in NumPy: XLA returns those.
+    """
+    own = {primitive: primitive.impl for primitive in vars(primitives).values() if is_operation(primitive)}
+    for primitive, impl in own.items():
+        primitive.def_impl(operation(primitive, impl))
+    try:
+        with simple_functions():
+            yield
+    finally:
+        for primitive, impl in own.items():
+            primitive.def_impl(impl)
 
-        return impl
 
-    for primitive, form in FORMS.items():
-        primitive.def_impl(stand_in(primitive, form))
+def is_operation(value: Any) -> bool:
+    return isinstance(value, Primitive) and value.name in FORMS
+
+
+@contextlib.contextmanager
+def simple_functions() -> Iterator[None]:
+    """Functions such as `jnp.add`, which call a program; only where this version of JAX is known to do it so."""
+    if not jax.__version__.startswith("0.10."):
+        yield
+        return
+    plain = pjit._pjit_call_impl_python
+
+    def stand_in(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
+        traced = jaxpr.jaxpr
+        settled = not any(getattr(v.aval, "weak_type", False) for v in traced.outvars)
+        if not (settled and is_of_jax(traced) and is_simple(traced) and all(map(is_here, args))):
+            return plain(*args, jaxpr=jaxpr, **params)
+        with np.errstate(all="ignore"):
+            out = run(traced, jaxpr.consts, args)
+        return [jax.device_put(x) for x in out], None, None, []
+
+    pjit._pjit_call_impl_python = stand_in
     try:
         yield
     finally:
-        for primitive, impl in plain.items():
-            primitive.def_impl(impl)
+        pjit._pjit_call_impl_python = plain

@@ -5,6 +5,7 @@ import functools
 import gc
 import os
 import pathlib
+from collections.abc import Iterator
 
 import jaxlib.version
 
@@ -26,6 +27,8 @@ import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401 - loads the BLAS that JAX uses, so that the limit reaches it
 import threadpoolctl
+
+from tests import by_numpy
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -57,6 +60,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+BY_NUMPY = ("cluster", "linalg", "losses", "ensembles", "joint_bayes")
+# Compare an eager function with its program to the last bit, or forbid to trace anything.
+BY_XLA = ("ensembles/test_inputs.py", "ensembles/test_lda_member.py", "ensembles/test_members.py")
+
+
+@pytest.fixture(autouse=True)
+def eager_by_numpy(request: pytest.FixtureRequest) -> Iterator[None]:
+    """In these rooms, NumPy does what JAX has small functions for outside of a program: four programs of five.
+
+    What is jitted, as every fit and matrix is, is XLA's, and the table of transformations compares the two for every
+    public function. Pages run twice, the second time in float64: there NumPy helps too. `EAGER=xla make test` leaves
+    all of it to XLA.
+    """
+    place = request.path.relative_to(pathlib.Path(__file__).parent).as_posix()
+    is_second_run = place.startswith("docs/") and request.node.name.endswith(".md-True]")
+    is_in_room = place.startswith(BY_NUMPY) and place not in BY_XLA
+    if os.environ.get("EAGER") == "xla" or not (is_in_room or is_second_run):
+        yield
+        return
+    with by_numpy.simple_operations():
+        yield
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20260711)
@@ -75,6 +101,7 @@ def resident_memory() -> int:
 def forget_programs() -> None:
     """Drops every compiled program and returns the memory: glibc keeps freed pages that lie between used ones."""
     jax.clear_caches()
+    by_numpy.is_simple.cache_clear()
     if KNOWN_JAX:
         mlir.make_ir_context.cache_clear()
     gc.collect()

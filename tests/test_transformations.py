@@ -1,4 +1,8 @@
-"""eager = jit, vmap = loop, float32 in = float32 out (with x64 on), and checked gradients, for every room."""
+"""eager = jit, vmap = loop, float32 in = float32 out (with x64 on), and checked gradients, for every room.
+
+XLA compiles every function once. What JAX makes of it, by vmap or for gradients, is traced and computed by NumPy:
+the rules of JAX are tested as before, and nothing is compiled for them.
+"""
 
 import contextlib
 import functools
@@ -48,11 +52,16 @@ def compiled(case: Case):
     return jax.jit(bound(case))
 
 
+def typed(leaf):
+    """A number of Python would take the type of what it meets, and make a program of its own."""
+    return leaf if isinstance(leaf, jax.Array) else np.asarray(leaf)
+
+
 @functools.lru_cache(maxsize=8)
 def arguments(case: Case, seed: int):
     """Arrays of JAX, in the structure of the arguments."""
     with jax.disable_jit(), by_numpy.simple_operations():
-        return jax.device_put(case.args(np.random.default_rng(seed)))
+        return jax.device_put(jax.tree.map(typed, case.args(np.random.default_rng(seed))))
 
 
 def stack(*leaves):
@@ -76,7 +85,7 @@ def inner(left, right):
 
 @contextlib.contextmanager
 def quick_to_compile():
-    """What XLA makes of a program is tested by eager = jit; where only JAX transforms it, compiling may be cheap."""
+    """The program of the whole function shows what XLA makes of it; those of single operations may be cheap."""
     jax.config.update("jax_disable_most_optimizations", True)
     try:
         yield
@@ -96,8 +105,7 @@ def test_eager_equals_jit(case):
 def test_vmap_equals_loop(case):
     batch = [arguments(case, seed) for seed in (1, 2)]
     loop = [compiled(case)(*args) for args in batch]
-    with quick_to_compile():
-        mapped = jax.jit(jax.vmap(bound(case)))(*jax.tree.map(stack, *batch))
+    mapped = by_numpy.evaluate(jax.vmap(bound(case)), *jax.tree.map(stack, *batch))
     assert_close(mapped, jax.tree.map(stack, *loop), factor=case.factor)
 
 
@@ -125,7 +133,6 @@ def test_gradient(case):
     def ahead(step):
         return at(compiled(case), jax.tree.map(lambda x, v: x + step * v, x, direction))
 
-    @jax.jit
     def both_modes(x, direction, weights):
         fn = functools.partial(at, bound(case))
         value, forward = jax.linearize(fn, x)
@@ -139,8 +146,7 @@ def test_gradient(case):
     value = ahead(0.0)
     weights = jax.tree.map(normal, value)
     differences = [np.subtract(a, b) / (2 * STEP) for a, b in zip(ahead(STEP), ahead(-STEP), strict=True)]
-    with quick_to_compile():
-        value_of_both, forward, reverse = both_modes(x, direction, weights)
+    value_of_both, forward, reverse = by_numpy.evaluate(both_modes, x, direction, weights)
     assert_close(value_of_both, value, factor=case.factor)
     assert_close(forward, differences, factor=1e5)
     assert_close(inner(reverse, direction), inner(weights, differences), factor=1e5)
@@ -160,14 +166,14 @@ def test_a_gradient_that_is_not_promised_is_right_or_zero(case):
     def moved(position, step):
         leaves, structure = jax.tree.flatten(args[position])
         pairs = zip(leaves, directions[position], strict=True)
-        return structure.unflatten(x if v is None else x + step * v for x, v in pairs)
+        return structure.unflatten(x if v is None else np.asarray(x) + step * v for x, v in pairs)
 
     def at(fn, steps):
         return floats(fn(*(moved(at, steps[at]) if at in steps else arg for at, arg in enumerate(args))))
 
     def towards(leaf):
         """Leaves that hold whole numbers stay: they are labels, or counts, where a function may jump."""
-        whole = not jnp.issubdtype(leaf.dtype, jnp.floating) or (np.asarray(leaf) == np.round(leaf)).all()
+        whole = not jnp.issubdtype(leaf.dtype, jnp.floating) or (np.round(values := np.asarray(leaf)) == values).all()
         return None if whole else rng.normal(size=leaf.shape)
 
     rng = np.random.default_rng(0)
@@ -176,13 +182,11 @@ def test_a_gradient_that_is_not_promised_is_right_or_zero(case):
 
     positions = list(directions)
 
-    @jax.jit
     def slopes_of_each(steps):
         """The derivative of every result by the step of every argument, in the last axis."""
         return jax.jacfwd(lambda steps: at(bound(case), dict(zip(positions, steps, strict=True))))(steps)
 
-    with quick_to_compile():
-        jacobian = slopes_of_each(np.zeros(len(positions)))
+    jacobian = by_numpy.evaluate(slopes_of_each, np.zeros(len(positions)))
     for place, position in enumerate(positions):
         slopes = [np.asarray(leaf)[..., place] for leaf in jacobian]
         if all((slope == 0).all() for slope in slopes):

@@ -4,9 +4,9 @@ A room lists its functions as `CASES` in `tests/<room>/cases.py`; `tests/test_tr
 eager against jit, vmap against a loop, float32 in against float32 out, and checks its gradient where one is promised;
 where none is, it must be right or zero.
 
-Nearly all the time of a row is compilation: of its program, and for the eager call of every operation that
-`tests/by_numpy.py` does not have. So keep examples small in the number of operations rather than of numbers, draw them
-with NumPy, and let rows share shapes: such an operation is compiled once for each shape.
+Nearly all the time of a row is compilation, of its program and of every operation that `tests/numpy_forms.py` does not
+have: vmap and the gradients are traced by JAX and computed by NumPy. So keep examples small in the number of operations
+rather than of numbers, draw them with NumPy, and let rows share shapes: such an operation is compiled once for each.
 """
 
 import dataclasses

@@ -1,0 +1,106 @@
+"""What NumPy does for JAX in tests is what XLA does."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import by_numpy
+from tests.tolerances import assert_close
+
+
+def shapes_and_types(x, n):
+    return [
+        jnp.pad(x, ((1, 2), (0, 1)), constant_values=7),
+        jax.lax.pad(x, jnp.zeros((), x.dtype), ((-1, 1, 1), (0, -1, 2))),
+        (jnp.flip(x, 0), jax.lax.reshape(x, (2, 10), (1, 0))),
+        jnp.split(x, [1, 3], axis=0),
+        jax.lax.bitcast_convert_type(x, jnp.dtype(f"i{x.dtype.itemsize}")),
+        jnp.array([jnp.nan, jnp.inf, -jnp.inf, 2.9, -2.9, 1e30]).astype(jnp.int32) + n[0] * 0,
+        (n // 3, n % 3, jax.lax.div(n, jnp.int32(3)), jax.lax.rem(n, jnp.int32(3)), jax.lax.div(n, 0 * n)),
+        (n << 2, n >> 1, jax.lax.shift_right_logical(n, jnp.full_like(n, 3)), ~n, n**3),
+    ]
+
+
+def along_axes(x, n):
+    hole = x.at[1, 1].set(jnp.nan)
+    return [
+        (jnp.cumsum(x, 0), jnp.cumprod(n), jax.lax.cummax(x, 1, reverse=True), jax.lax.cumsum(n, reverse=True)),
+        (jnp.argmax(hole, 0), jnp.argmin(x, 1), hole.max(0), hole.min(), x[:, :0].sum(1), n.sum(), (n > 0).any()),
+        (jnp.sort(hole, 1), jnp.lexsort((n, n % 2)), jnp.argsort(x, 0), jax.lax.top_k(x, 2)),
+        (jnp.max(x[:0], axis=0, initial=-3), jnp.median(x), jnp.linalg.norm(x)),
+        (jnp.clip(x, -0.5, 0.5), jnp.sign(hole), jnp.round(2.5 * jnp.sign(x)), jnp.exp2(x), jax.nn.sigmoid(x)),
+        (jax.scipy.special.erf(x), jax.scipy.special.gammaln(x**2), jnp.float_power(x**2, 0.3), jax.lax.rsqrt(x**2)),
+    ]
+
+
+def at_indices(x, n):
+    beyond = jnp.array([0, 9, -1, 2, -9])
+    return [
+        (x[beyond], x[:, beyond % 4][n % 5], x.at[beyond].get(mode="fill"), n.at[beyond].get(mode="fill")),
+        (x.at[beyond].set(1.0), x.at[beyond].add(x[0]), x.at[beyond, 0].mul(2.0), x.at[:, beyond].max(0.1)),
+        (x.at[beyond].add(1.0, mode="clip"), x.at[beyond].get(mode="clip"), n.at[jnp.zeros(3, int)].add(1)),
+        (jnp.take_along_axis(x, jnp.argsort(x, 1), 1), jax.ops.segment_sum(x, n[:5] % 3 - 1, num_segments=3)),
+        (jax.vmap(lambda row, at: row[at])(x, n[:5]), jax.vmap(lambda row, at: row.at[at].add(2.0))(x, n[:5])),
+        jax.vmap(lambda at: jax.lax.dynamic_slice(x, (at, jnp.int32(1)), (2, 2)))(n),
+        (
+            jax.lax.dynamic_slice(x, (n[0], jnp.int32(-7)), (2, 3)),
+            jax.lax.dynamic_update_slice(x, x[:2], (n[-1], n[2])),
+        ),
+        jax.grad(lambda x: (x[beyond] * x.at[n % 5].get()[:5].sum()).sum())(x),
+    ]
+
+
+def loops(x, n):
+    def halve(v):
+        return jax.lax.while_loop(lambda v: v > 1.0, lambda v: v / 2, v)
+
+    def step(carry, row):
+        return carry + row, carry * row
+
+    def until_small(key):
+        return jax.lax.while_loop(lambda k: jax.random.uniform(k) > 0.3, lambda k: jax.random.fold_in(k, 1), key)
+
+    return [
+        jax.random.key_data(jax.vmap(until_small)(jax.vmap(jax.random.key)(n))),
+        jax.vmap(halve)(1 + 9 * x[:, 0] ** 2),
+        jax.vmap(jax.vmap(halve))(1 + 9 * x**2),
+        jax.lax.scan(step, x[0], x),
+        jax.lax.scan(step, x[0], x, reverse=True),
+        jax.lax.scan(step, x[0], x[:0]),
+        jax.lax.fori_loop(0, n[1], lambda i, v: v + i, n[0]),
+        jax.lax.switch(n[2], [jnp.sin, jnp.cos, jnp.tan], x),
+        jax.vmap(lambda at, row: jax.lax.switch(at, [jnp.sin, jnp.cos, jnp.tan], row))(n[:5], x),
+        jax.jvp(lambda x: jnp.linalg.solve(x[:4].T @ x[:4] + jnp.eye(4), x[4]), (x,), (x,)),
+        jax.linearize(jnp.linalg.inv, x[:4])[1](x[1:]),
+        jax.random.normal(jax.random.fold_in(jax.random.key(3), n[0]), (2, 3)),
+        jnp.einsum("ij,kj->ikj", x, x[:2]),
+    ]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("fn", [shapes_and_types, along_axes, at_indices, loops])
+def test_a_traced_function_has_the_results_of_its_program(fn, dtype, rng):
+    x, n = rng.normal(size=(5, 4)).astype(dtype), np.array([3, 5, 1, 0, -4, 7], np.int32)
+    expected = jax.jit(fn)(x, n)
+    found = by_numpy.evaluate(fn, x, n)
+    assert_close(found, expected, factor=10)
+    assert [a.dtype for a in jax.tree.leaves(found)] == [b.dtype for b in jax.tree.leaves(expected)]
+
+
+def test_operations_outside_of_a_program_keep_their_types(rng):
+    x, n = jnp.asarray(rng.normal(size=(5, 4)), jnp.float32), jnp.arange(6, dtype=jnp.int32)
+
+    def several():
+        return [
+            (x + 1, x * n[1], n + 1, n / 2, n.sum(), jnp.cumsum(n), x.mean(), jnp.where(x > 0, x, 0)),
+            (jnp.argmax(x, 1), n > 2, (n > 2).sum(), x.astype(jnp.int8), x @ x.T, x[n[:2]], jnp.median(x)),
+            (jnp.linalg.norm(x, axis=1), jnp.asarray(2.0) * x, jnp.exp(2.0), jnp.stack([x, x]), x**2, 2**n),
+        ]
+
+    with by_numpy.simple_operations():
+        found = several()
+    expected = several()
+    assert_close(found, expected)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert (a.dtype, a.weak_type, a.sharding) == (b.dtype, b.weak_type, b.sharding)
