@@ -149,7 +149,7 @@ def _plain_numbers(axis: Any) -> None:
     class Plain(LogFormatterSciNotation):
         def __call__(self, x: float, pos: int | None = None) -> str:
             power = super().__call__(x, pos)
-            low, high = self.axis.get_view_interval()
+            low, high = axis.get_view_interval()
             return f"{x:.4g}" if power and low >= 1e-4 and high < 1e5 and high < 100 * low else power
 
     axis.set_major_formatter(Plain())
