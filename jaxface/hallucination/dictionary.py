@@ -20,7 +20,7 @@ from jaxface.sparse import ksvd, omp
 from jaxface.sparse.atom_update import AtomUpdate, approximate
 from jaxface.sparse.dictionary import Dictionary, decode
 
-__all__ = ["fit_dw_ksvd", "fit_ksvd", "pixel_hallucinator"]
+__all__ = ["DictionaryHallucinator", "fit_dw_ksvd", "fit_ksvd", "pixel_hallucinator"]
 
 
 @params

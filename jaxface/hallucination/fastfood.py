@@ -37,7 +37,14 @@ from jaxface.sparse import ksvd, omp
 from jaxface.sparse.atom_update import AtomUpdate, approximate, count_users
 from jaxface.sparse.dictionary import Dictionary, SparseCode, decode, shrink
 
-__all__ = ["effective_beta", "feature_hallucinator", "fit_fastfood_dw_ksvd", "invert_atoms", "validity"]
+__all__ = [
+    "FastfoodDictionaryHallucinator",
+    "effective_beta",
+    "feature_hallucinator",
+    "fit_fastfood_dw_ksvd",
+    "invert_atoms",
+    "validity",
+]
 
 
 @params

@@ -24,7 +24,7 @@ from jaxface.hallucination.reconstruction import Reconstruction, checked, checke
 from jaxface.linalg import distances, gram
 from jaxface.linalg.gram import Kernel
 
-__all__ = ["fit_fastfood_ridge", "fit_kernel_ridge"]
+__all__ = ["FastfoodHallucinator", "KernelHallucinator", "fit_fastfood_ridge", "fit_kernel_ridge"]
 
 _BLOCK_SIZE = 1024  # faces in flight: wide enough for the products of their features
 

@@ -23,7 +23,7 @@ from jaxface.core.pytree import params, whole
 from jaxface.hallucination.reconstruction import Reconstruction, checked, checked_weights
 from jaxface.linalg import nullspace, psd, scaling, spectral
 
-__all__ = ["fit_pca", "fit_pca_prior", "fit_ridge"]
+__all__ = ["AffineHallucinator", "fit_pca", "fit_pca_prior", "fit_ridge"]
 
 
 @params

@@ -27,7 +27,7 @@ from jaxface.hallucination.linear import fit_ridge
 from jaxface.hallucination.reconstruction import Reconstruction, checked
 from jaxface.linalg import scaling
 
-__all__ = ["fit_network"]
+__all__ = ["NetworkHallucinator", "fit_network"]
 
 
 class Optimizer(Protocol):
