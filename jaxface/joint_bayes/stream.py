@@ -88,13 +88,15 @@ def collect_stream(
     NaN and infinity are looked for in the sums at the end; the error names the file and the first such row. A shift so
     far from the mean that the variances would be rounding is an error too.
     """
-    shift = _checked_shift(source, num_people, batch_size, shift)
+    start = _checked_shift(source, num_people, batch_size, shift)
     share = _share(source.num_rows, process_index, process_count)
     if not share.is_part:
-        stats = _collected(source, share.rows, num_people, batch_size, shift)
+        stats = _collected(source, share.rows, num_people, batch_size, start)
     else:
-        stats = _of_all_processes(source, share.rows, num_people, batch_size, shift)
-    _check_sums(stats, source, share)
+        stats = _of_all_processes(source, share.rows, num_people, batch_size, start)
+    _check_finite(stats, source, share)
+    if share.is_part or len(share.rows) == source.num_rows:  # one share alone may well be far from the shift of all
+        _check_distance(stats, source, is_given=shift is not None)
     return stats
 
 
@@ -197,35 +199,37 @@ def _checked_shift(source: Source, num_people: int, batch_size: int, shift: Arra
     mean = first.mean(axis=0, dtype=np.float64)
     if not np.isfinite(mean).all():
         _refuse_bad_row(source, rows)
-    if shift is None:
-        return mean.astype(dtype)
-    # Of some rows only: the variance makes a copy of them in float64.
-    _check_distance(mean - np.asarray(shift), first[:BLOCK_SIZE].var(axis=0, dtype=np.float64).sum(), dtype, source)
-    return np.asarray(shift, dtype)
+    return mean.astype(dtype) if shift is None else np.asarray(shift, dtype)
 
 
-def _check_distance(move: np.ndarray, variance: float, dtype: np.dtype, source: Source) -> None:
-    """Refuses a shift whose distance from the mean costs the variances their digits; `variance` is their sum."""
-    squared, d = float(move @ move), len(move)
-    if machine.eps(dtype) * squared > _LARGEST_ERROR * variance / d and squared > variance:
-        away = np.sqrt(squared / max(variance, machine.tiny(dtype)))
+def _check_distance(stats: Stats, source: Source, *, is_given: bool) -> None:
+    """Refuses a shift whose distance from the mean cost the variances their digits."""
+    images = class_stats.total(stats)
+    number, dtype = float(images.number), stats.sum.dtype
+    if number < 2:
+        return
+    move = np.asarray(images.mean, np.float64) - np.asarray(stats.shift, np.float64)
+    squared, variance = float(move @ move), max(float(np.trace(images.scatter)) / number, machine.tiny(dtype))
+    if machine.eps(dtype) * squared > _LARGEST_ERROR * variance / len(move) and squared > variance:
+        remedy = (
+            "Leave shift out to take the mean of the first batch" if is_given else "Give as shift the mean of some rows"
+        )
         raise ValueError(
-            f"shift must be near the mean of {source.name}; it is {away:.3g} standard deviations away, and {dtype} "
-            "would keep too few digits of the variances. Leave shift out to take the mean of the first batch, or work "
-            "in float64."
+            f"shift must be near the mean of {source.name}; it is {np.sqrt(squared / variance):.3g} standard "
+            f"deviations away, and {dtype} keeps too few digits of the variances. {remedy}, or work in float64."
         )
 
 
-def _check_sums(stats: Stats, source: Source, share: Share) -> None:
-    """Refuses sums with NaN, with squares beyond the type, or of images far from the shift."""
+def _check_finite(stats: Stats, source: Source, share: Share) -> None:
+    """Refuses sums with NaN or infinity, and says where it comes from."""
     if np.isfinite(np.diagonal(stats.second_moment)).all() and np.isfinite(stats.sum.sum(axis=0)).all():
-        images = class_stats.total(stats)
-        number = max(float(images.number), 1.0)
-        move = np.asarray(images.mean, np.float64) - np.asarray(stats.shift, np.float64)
-        return _check_distance(move, float(np.trace(images.scatter)) / number, stats.sum.dtype, source)
+        return
     _refuse_bad_row(source, share.rows)
     if share.is_part:
-        raise ValueError(f"{source.name} could not be used by another process, whose own error says more.")
+        raise ValueError(
+            f"{source.name} could not be used by another process, whose own error says more, unless squares of its "
+            f"numbers are too large for {stats.sum.dtype}: then divide all by the largest of them."
+        )
     raise ValueError(
         f"{source.name} holds numbers whose squares {stats.sum.dtype} cannot hold. Divide all by the largest of them."
     )

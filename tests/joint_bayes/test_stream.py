@@ -146,8 +146,28 @@ def test_a_distant_shift_is_refused_where_digits_would_be_lost(x, ids):
         collect_stream(source_of(x.astype(np.float32), ids), num_people=PEOPLE, batch_size=20, shift=far)
     stats = collect_stream(source_of(x, ids), num_people=PEOPLE, batch_size=20, shift=far)  # in float64
     assert_close(tuple(stats[:3]), definition(x, ids, PEOPLE, far))
-    sorted_by_domain = x.astype(np.float32) + np.where(np.arange(N) < 20, 0, 10_000)[:, None].astype(np.float32)
-    collect_stream(source_of(sorted_by_domain, ids), num_people=PEOPLE, batch_size=20)  # the spread is as large
+
+
+def test_a_first_batch_unlike_the_rest_is_refused(rng):
+    """The only known row of the first batch is an outlier."""
+    x, ids = rng.normal(size=(8000, D)).astype(np.float32), np.zeros(8000, int)
+    x[0], ids[1:4000] = 1e4, -1
+    with pytest.raises(ValueError, match=r"must be near the mean .* Give as shift the mean of some rows"):
+        collect_stream(source_of(x, ids), num_people=1, batch_size=4000)
+    collect_stream(source_of(x, ids), num_people=1, batch_size=4000, shift=x[4000:].mean(axis=0))
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_few_rows_may_be_anywhere(number, x, ids):
+    """One row has no variance, and one share of many may lie far from the shift of all."""
+    x, ids = x[20 : 20 + number].astype(np.float32), np.zeros(number, int)
+    if number == 1:
+        stats = collect_stream(source_of(x, ids), num_people=1, batch_size=9, shift=np.full(D, 100.0))
+    else:
+        part = {"process_index": 1, "process_count": 2}
+        stats = collect_stream(source_of(x, ids), num_people=1, batch_size=9, shift=np.full(D, 100.0), **part)
+        x = x[1:]
+    assert_close(tuple(stats[:3]), definition(x, ids[:1], 1, np.full(D, 100.0)))
 
 
 def test_squares_beyond_the_type_are_an_error(x, ids):
