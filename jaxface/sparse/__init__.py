@@ -5,7 +5,8 @@ Hallucination; the room `hallucination` makes faces of them).
     omp          Algorithm 1 as Batch-OMP: encode, encode_batch, encode_gram; kernel_encode (3)
     atom_update  the codebook stage of Algorithm 2: approximate and exact
     ksvd         Algorithm 2: init, fit, trace
-    online       the same problem on a stream of batches: init, update, fit_stream
+    online       the same problem on a stream of batches: init, update, fit_stream, batch_size
+    batch_step   the step of a batch: weights for atoms, a guard for its length
     kernel_ksvd  (1)-(3), the baseline with n x n kernel values
 
 Where the printed text differs from this code, the text is wrong: (21) shrinks an atom if any of its entries is too

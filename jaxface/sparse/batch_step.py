@@ -35,7 +35,7 @@ def gram(atoms: jax.Array) -> jax.Array:
     k = atoms.shape[0]
     if k <= _TILE:
         return atoms @ atoms.T
-    starts = np.minimum(np.arange(blocks.num_blocks(k, _TILE)) * _TILE, k - _TILE)  # the last tiles may overlap others
+    starts = _starts(k)
     pairs = jnp.asarray(starts[np.stack(np.triu_indices(len(starts)), axis=1)], jnp.int32)
 
     def tile(whole: jax.Array, pair: jax.Array) -> tuple[jax.Array, None]:
@@ -45,6 +45,25 @@ def gram(atoms: jax.Array) -> jax.Array:
         return jax.lax.dynamic_update_slice(whole, products.T, (pair[1], pair[0])), None
 
     return jax.lax.scan(tile, jnp.zeros((k, k), atoms.dtype), pairs)[0]
+
+
+def repeats(products: jax.Array, max_coherence: ArrayLike) -> jax.Array:
+    """Which atoms `[k]` of length one have a cosine above `max_coherence`, of either sign, with an earlier one.
+
+    From their products `[k, k]`, some rows at a time: a second array of their size is not made.
+    """
+    k = products.shape[0]
+    size = min(k, _TILE)
+
+    def tile(found: jax.Array, start: jax.Array) -> tuple[jax.Array, None]:
+        rows = jax.lax.dynamic_slice_in_dim(products, start, size)
+        atom = start + jnp.arange(size, dtype=jnp.int32)
+        is_earlier = jnp.arange(k, dtype=jnp.int32)[None, :] < atom[:, None]
+        largest = jnp.where(is_earlier, jnp.abs(rows), 0).max(axis=1)
+        largest = jnp.minimum(largest, 1)  # above 1 by rounding
+        return jax.lax.dynamic_update_slice(found, largest > max_coherence, (start,)), None
+
+    return jax.lax.scan(tile, jnp.zeros(k, bool), jnp.asarray(_starts(k), jnp.int32))[0]
 
 
 def code(
@@ -117,3 +136,8 @@ def replace(atoms: jax.Array, x: jax.Array, signals: jax.Array, replaced: jax.Ar
 def fade(number: jax.Array, forgetting: ArrayLike, dtype: jnp.dtype) -> jax.Array:
     """What the batches before batch `number` count for when it is added: `(1 - 1 / number)^forgetting`."""
     return (1 - 1 / number.astype(dtype)) ** jnp.asarray(forgetting, dtype)
+
+
+def _starts(k: int) -> np.ndarray:
+    """Where tiles of the Gram matrix begin; the last one may overlap the one before it."""
+    return np.minimum(np.arange(blocks.num_blocks(k, _TILE)) * _TILE, max(k - _TILE, 0))

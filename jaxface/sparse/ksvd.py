@@ -47,9 +47,13 @@ def init(key: jax.Array, x: ArrayLike, *, num_atoms: int) -> Dictionary:
     sizes = checks.samples(x=(x, "n d"))
     checks.at_least("num_atoms", num_atoms, 1)
     checks.at_most("num_atoms", num_atoms, sizes["n"], "the number of signals")
-    x = jnp.asarray(x)
+    return _init(key, jnp.asarray(x), num_atoms=num_atoms)
+
+
+@partial(jax.jit, static_argnames="num_atoms")
+def _init(key: jax.Array, x: jax.Array, *, num_atoms: int) -> Dictionary:
     # The indices of the largest of independent random numbers are a draw without replacement.
-    order = jax.random.uniform(key, (sizes["n"],), x.dtype) + (x != 0).any(axis=1)
+    order = jax.random.uniform(key, x.shape[:1], x.dtype) + (x != 0).any(axis=1)
     _, chosen = jax.lax.top_k(order, num_atoms)
     return Dictionary(atoms=unit_atoms(x[chosen].T)[0])
 
@@ -193,13 +197,8 @@ def code_signals(dictionary: Dictionary, x: jax.Array, *, sparsity: int, block_s
 
 def is_too_coherent(atoms: jax.Array, max_coherence: ArrayLike) -> jax.Array:
     """Which atoms `[k, d]` (rows) have a cosine above `max_coherence`, of either sign, with an earlier one."""
-    return repeats(distances.cosine_matrix(atoms, atoms), max_coherence)
-
-
-def repeats(cosines: jax.Array, max_coherence: ArrayLike) -> jax.Array:
-    """Which atoms `[k]` repeat an earlier one, by their cosines `[k, k]`."""
-    sizes = jnp.minimum(jnp.abs(cosines), 1)  # above 1 by rounding
-    return (jnp.tril(sizes, -1) > max_coherence).any(axis=1)
+    cosines = jnp.minimum(jnp.abs(distances.cosine_matrix(atoms, atoms)), 1)  # above 1 by rounding
+    return (jnp.tril(cosines, -1) > max_coherence).any(axis=1)
 
 
 def replace_atoms(book: Codebook, x: jax.Array, is_unfit: jax.Array) -> tuple[jax.Array, jax.Array]:

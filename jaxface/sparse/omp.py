@@ -109,22 +109,22 @@ def unit_encoder(rows: jax.Array, gram: jax.Array, *, sparsity: int) -> Callable
     def correlate(x: jax.Array) -> jax.Array:  # not `x @ rows.T`, of which XLA makes a copy
         return jax.lax.dot_general(x, rows, (((0,), (1,)), ((), ())))
 
-    return _coder(_atoms_of(gram), correlate, rows, jnp.ones(rows.shape[0], rows.dtype), sparsity, 0.0)
+    return _coder(_atoms_of(gram), correlate, jnp.diagonal(gram), jnp.ones(rows.shape[0], rows.dtype), sparsity, 0.0)
 
 
 def _coder(
     atoms: Atoms,
     correlate: Callable[[jax.Array], jax.Array],
-    unit: jax.Array,
+    numbers: jax.Array,
     length: jax.Array,
     sparsity: int,
     tol: ArrayLike,
 ) -> Callable[[jax.Array], SparseCode]:
     """The code of one signal on unit atoms with `D'x` by `correlate`, rescaled to atoms of the length `[k]`.
 
-    The pursuit runs in a unit of the signal's own.
+    The pursuit runs in a unit of the signal's own. Codes are NaN if any of the `numbers`, of the atoms, is not finite.
     """
-    nothing = jnp.where(jnp.isfinite(unit).all(), 0, jnp.nan).astype(unit.dtype)  # NaN in the atoms is NaN in any code
+    nothing = jnp.where(jnp.isfinite(numbers).all(), 0, jnp.nan).astype(numbers.dtype)
 
     def code(x: jax.Array) -> SparseCode:
         power = scaling.exponent(x)

@@ -57,6 +57,11 @@ class Step(NamedTuple):
 
 def init(dictionary: Dictionary) -> State:
     """The start of a stream from a dictionary, such as that of `ksvd.init` or `ksvd.fit` on a first batch."""
+    return _init(dictionary)
+
+
+@jax.jit
+def _init(dictionary: Dictionary) -> State:
     atoms = unit_atoms(dictionary.atoms)[0].T
     numbers = dict.fromkeys(("weight", "num_users", "num_signals"), jnp.zeros(atoms.shape[0], atoms.dtype))
     counts = dict.fromkeys(("num_batches", "num_cut", "num_replaced"), jnp.zeros((), jnp.int32))
@@ -150,13 +155,13 @@ def _step(
 ) -> tuple[State, Step]:
     products = batch_step.gram(state.atoms)
     codes, residual = batch_step.code(state.atoms, products, x, sparsity=sparsity, block_size=block_size)
+    is_repeat = batch_step.repeats(products, max_coherence)
     left, energy = (residual**2).sum(axis=1), (x**2).sum(axis=1)  # [b]
     error = _relative_error(left.sum(), energy.sum(), jnp.abs(x).max())
     is_known = jnp.isfinite(error)
     fade = batch_step.fade(state.num_batches + 1, forgetting, x.dtype)
     past = fade * state.weight
     moved, is_cut = _move(_collect(state, codes, fade), past, codes, residual, is_known, block_size)
-    is_repeat = ksvd.repeats(products, max_coherence)
     is_unfit = (_is_unused(moved, min_share) | is_repeat) & is_known
     signals, replaced = ksvd.substitutes(jnp.sqrt(left), jnp.sqrt(energy), is_unfit)
     atoms = batch_step.replace(moved.atoms, x, signals, replaced)

@@ -54,7 +54,7 @@ INNER = (
     "mixtures.encoding.autodiff", "mixtures.encoding.closed_form", "mixtures.initialization.cluster",
     "mixtures.repairs", "sparse.dictionary",
     "sparse.atom_update", "sparse.batch_step", "sparse.ksvd.is_too_coherent", "sparse.ksvd.replace",
-    "sparse.ksvd.repeats", "sparse.ksvd.substitutes", "hallucination.reconstruction.checked",
+    "sparse.ksvd.substitutes", "hallucination.reconstruction.checked",
     "hallucination.linear.report", "hallucination.linear.penalized",
     "hallucination.network.network", "sparse.omp.encode_gram",
 )  # fmt: skip

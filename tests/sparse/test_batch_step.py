@@ -29,6 +29,11 @@ def test_the_gram_matrix_in_tiles(size, rng, monkeypatch):
     monkeypatch.setattr(batch_step, "_TILE", size)
     atoms = rng.normal(size=(K, D))
     assert_close(batch_step.gram(jnp.asarray(atoms)), atoms @ atoms.T)
+    atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
+    cosines = np.abs(np.tril(atoms @ atoms.T, -1))
+    found = np.asarray(batch_step.repeats(batch_step.gram(jnp.asarray(atoms)), 0.6))
+    assert found.tolist() == (cosines > 0.6).any(axis=1).tolist()
+    assert 0 < found.sum() < K
 
 
 def test_correlations_with_the_residual_are_a_product_with_all_codes(codes, rng):
