@@ -20,7 +20,7 @@ def base(*, x64: bool) -> ConfigDict:
 def orl_faces(*, height: int, width: int) -> ConfigDict:
     """The ORL faces, which the extra `faces` brings; any other set by its loader, root and options."""
     data = ConfigDict()
-    data.loader = "orl"  # orl, folders (one folder a person), lfw, matlab (fea/gnd file); verify and score: embeddings
+    data.loader = "orl"  # orl, folders (one folder a person), lfw, matlab (fea/gnd file); of vectors: embeddings
     data.root = placeholder(str)  # where your copy is; None takes the faces of the extra
     data.options = options_of_vectors()  # keyword arguments of the loader
     data.options.size = (height, width)

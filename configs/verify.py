@@ -8,7 +8,8 @@ levels: 2, 5 or 10 of them train, 4 calibrate, 10 test. About 20 seconds on two 
 
 `:lfw` takes LFW as the source and ORL as the target, with `--config.data.root=LFW` (LBP features, up to 20 people).
 Your own images: `--config.data.loader=folders --config.data.root=SOURCE --config.target.loader=folders
---config.target.root=TARGET`; vectors of a network by `:embeddings`, with `.npz` files on both sides and all their dimensions.
+--config.target.root=TARGET`; vectors of a network by `:embeddings`, with `.npz` files on both sides and all their
+dimensions.
 """
 
 from ml_collections import ConfigDict

@@ -23,6 +23,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config = common.base(x64=False)  # 13,233 x 17,700 features: 0.9 GB in float32
     config.data = ConfigDict({"root": placeholder(str)})
     config.embeddings = placeholder(str)  # then crop, image steps, fused features and num_components have no meaning
+    config.options = common.options_of_vectors()  # of the file of embeddings
     config.view = 2  # 1 chooses settings, 2 reports
     config.crop = (65, 65, 120, 120)  # top, left, height, width; View 1 prefers it to 150 x 150
     config.image_steps = (("lbp", {"radii": (1, 2, 3), "cells": (10, 10), "root": True}),)

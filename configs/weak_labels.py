@@ -6,7 +6,8 @@ ORL with local 5 x 5 normalisation; about 5 minutes on two cores. Expected error
 after PCA 28.9 %, RCA with a ridge 19.6 %, each +- 0.5. `:raw` takes the pixels as they are (4.5, 3.4 and 4.5 %).
 `:yale` and `:yaleb` take the usual MATLAB files: `--config.data.root=Yale_64x64.mat` (Yale, groups of 3: 20.4, 34.2 and
 20.3 %, about 5 minutes; Extended Yale B, groups of 2: 0.7, 1.4 and 0.6 %, about 9).
-`:embeddings` takes vectors of a network, `--config.data.root=FILE.npz`, of the people with 20 images or more.
+`:embeddings` takes vectors of a network, `--config.data.root=FILE.npz`, of the people with 20 images or more:
+on SFace and LFW every method errs by less than 0.4 %, RCA with a ridge and groups of 6 by 0.1 %.
 """
 
 from ml_collections import ConfigDict

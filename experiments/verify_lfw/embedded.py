@@ -11,7 +11,7 @@ from experiments.common.inputs import Vectors
 from experiments.verify_lfw import protocol
 from experiments.verify_lfw.protocol import Fold
 from jaxface.core.labels import dense
-from jaxface.data import Listing, lfw
+from jaxface.data import Listing, lfw, overlap
 from jaxface.faces import pipeline
 from jaxface.verifier import normalize_length
 
@@ -31,15 +31,25 @@ def methods_of(config: ConfigDict) -> tuple[str, ...]:
 
 
 def load(config: ConfigDict) -> tuple[Vectors, Listing]:
-    """The embeddings that `config.embeddings` names, and the photos of LFW that they show by their `files`."""
-    section = ConfigDict({"loader": "embeddings", "root": config.embeddings, "options": {}})
-    vectors = inputs.load_vectors(section, pipeline.build(()))
+    """The embeddings that `config.embeddings` names, and the photos of LFW that they show by their `files`.
+
+    The file needs no labels; one vector of two people is refused.
+    """
+    vectors = inputs.load_vectors(section(config), pipeline.build(()))
     if not vectors.files:
         raise ValueError(
             f"{config.embeddings} does not say which photo a row shows: add an array `files` with names such as "
             "Name/Name_0001.jpg, as experiments.embed does."
         )
-    return vectors, lfw.listing_of(vectors.files, source=config.embeddings)
+    listing = lfw.listing_of(vectors.files, source=config.embeddings)
+    overlap.refuse_shared_rows(overlap.Known(vectors.x, listing.ids, listing.names), source=config.embeddings)
+    return vectors, listing
+
+
+def section(config: ConfigDict) -> ConfigDict:
+    """The file of embeddings as a section of data; who is shown follows from the names of the photos."""
+    options = {**config.options, "min_people": 0}
+    return ConfigDict({"loader": "embeddings", "root": config.embeddings, "options": options})
 
 
 def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> np.ndarray:

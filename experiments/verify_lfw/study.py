@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.common import fields
+from experiments.common import fields, inputs
 from experiments.verify_lfw import embedded, protocol, report
 from experiments.verify_lfw.protocol import Fold
 from jaxface.data import Listing
@@ -29,7 +29,8 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         )
     if config.embeddings is not None and config.fused_features:
         raise ValueError("config.fused_features are of images; with embeddings take configs/verify_lfw.py:embeddings.")
-    workdir.uses(data=config.data.root, embeddings=config.embeddings)
+    files = None if config.embeddings is None else inputs.path_of(embedded.section(config))
+    workdir.uses(data=config.data.root, embeddings=files)
     scored = _of_images(config, workdir) if config.embeddings is None else _of_vectors(config, workdir)
     arrays = protocol.summary(config, scored)
     headline, results = report.table(config, arrays)

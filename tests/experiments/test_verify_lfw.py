@@ -155,6 +155,11 @@ def test_embeddings_say_which_photos_they_show_and_take_no_settings_of_images(ro
     data.embeddings.save(tmp_path / "vectors.npz", x, ids, files=[f"{k}.jpg" for k in range(len(x))])
     with pytest.raises(ValueError, match=r"vectors\.npz: '0\.jpg' is no photo of LFW; expected names such as"):
         embedded.load(config)
+    listing, _ = protocol.folds(study(root))
+    x[5] = x[0]  # Person_B's second photo, and Person_A's first
+    np.savez(tmp_path / "vectors.npz", features=x, files=np.asarray(listing.files))  # without labels
+    with pytest.raises(ValueError, match=r"same image or vector under two names: 'Person_A' and 'Person_B'"):
+        embedded.load(config)
     config.unlock().fused_features = (("small", (2, 2, 20, 20), STEPS),)
     with pytest.raises(ValueError, match=r"config\.fused_features are of images"):
         verify_lfw.run(config, None)
