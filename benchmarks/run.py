@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks import (
+    dictionaries,
     ensembles,
     features,
     foundation,
@@ -23,7 +24,7 @@ from benchmarks.rows import Row
 from jaxface.runtime import resources
 
 # One module of rows a line; a new file of rows is added here.
-GROUPS = (foundation, joint_bayes, streaming, subspaces, ensembles, features, mixtures, sparse)
+GROUPS = (foundation, joint_bayes, streaming, dictionaries, subspaces, ensembles, features, mixtures, sparse)
 
 ROWS: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 FEWEST_REPEATS = 7
