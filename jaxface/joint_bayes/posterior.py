@@ -15,13 +15,15 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import checks
+from jaxface.core import blocks, checks
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.stats import GroupedStats, numbers_of_images, rows_about
 from jaxface.linalg import products, psd, spectral
 from jaxface.linalg.spectral import PairBasis
 
 __all__ = ["EStep", "approximate", "full"]
+
+_BLOCK_SIZE = 4096  # rows at a time, where there are more
 
 
 class Moments(NamedTuple):
@@ -32,6 +34,14 @@ class Moments(NamedTuple):
     noise: jax.Array  # [d, d], sum over images of E[eps eps']
     num_people: jax.Array  # []
     num_images: jax.Array  # []
+
+
+class RowSums(NamedTuple):
+    """Sums over the rows of statistics, in the basis."""
+
+    identity: jax.Array  # [d, d], of E[mu] E[mu]'
+    noise: jax.Array  # [d, d], of m (ybar - E[mu]) (ybar - E[mu])'
+    between: jax.Array  # [], of m z^2 / (1 + m l)
 
 
 EStep = Callable[[JointBayes, GroupedStats], tuple[Moments, jax.Array]]  # `full` or `approximate`
@@ -73,16 +83,11 @@ def _e_step(model: JointBayes, stats: GroupedStats, *, with_covariance: bool) ->
         row_count=numbers_of_images("the row_count of stats", stats.row_count),
     )
     basis = diagonal_basis(model)
-    values = basis.values[:, None]
     # Statistics are stored as columns here, so that the moments are row-major products (see linalg.products).
     whitened_basis = products.transposed_copy(basis.vectors)
-    z = whitened_basis @ rows_about(stats, model.mean).T  # [d, r]
-    residual = z / (1 + stats.row_count[None, :] * values)  # ybar - E[mu]
-    mu = stats.row_count[None, :] * values * residual
-    eps = jnp.sqrt(stats.row_count)[None, :] * residual  # m images share the offset
-    identity_moment = mu @ mu.T
-    noise_moment = eps @ eps.T
+    identity_moment, noise_moment, between = _row_sums(basis, stats, model.mean, whitened_basis)
     if with_covariance:
+        values = basis.values[:, None]
         spread = values / (1 + stats.count[None, :] * values)  # [d, g]
         identity_moment += jnp.diag(spread @ stats.num_people)
         noise_moment += jnp.diag(spread @ (stats.num_people * stats.count))
@@ -93,7 +98,31 @@ def _e_step(model: JointBayes, stats: GroupedStats, *, with_covariance: bool) ->
         num_people=stats.num_people.sum(),
         num_images=(stats.num_people * stats.count).sum(),
     )
-    return moments, _log_likelihood(basis, stats, whitened_basis, z * residual)
+    return moments, _log_likelihood(basis, stats, whitened_basis, between)
+
+
+def _row_sums(basis: PairBasis, stats: GroupedStats, mean: jax.Array, whitened_basis: jax.Array) -> RowSums:
+    """All rows at once, or many in blocks that stay in the cache of a CPU."""
+    values = basis.values[:, None]
+
+    def sums(rows: jax.Array, row_count: jax.Array) -> RowSums:
+        z = whitened_basis @ rows.T  # [d, r]
+        residual = z / (1 + row_count[None, :] * values)  # ybar - E[mu]
+        mu = row_count[None, :] * values * residual
+        eps = jnp.sqrt(row_count)[None, :] * residual  # m images share the offset
+        return RowSums(mu @ mu.T, eps @ eps.T, (z * residual).sum(axis=0) @ row_count)
+
+    if len(stats.rows) <= _BLOCK_SIZE:
+        return sums(rows_about(stats, mean), stats.row_count)
+
+    def add(total: RowSums, block: tuple[jax.Array, jax.Array, jax.Array], valid: jax.Array) -> RowSums:
+        rows = rows_about(stats._replace(rows=block[0], row_unit=block[1]), mean)
+        found = sums(rows, jnp.where(valid, block[2], 0))  # a row of no images adds nothing
+        return RowSums(*(a + b for a, b in zip(total, found, strict=True)))
+
+    nothing = jnp.zeros_like(whitened_basis)
+    zero = RowSums(nothing, nothing, nothing[0, 0])
+    return blocks.fold_rows(add, zero, (stats.rows, stats.row_unit, stats.row_count), block_size=_BLOCK_SIZE)
 
 
 def _from_basis(moment: jax.Array, basis: PairBasis) -> jax.Array:
@@ -101,12 +130,11 @@ def _from_basis(moment: jax.Array, basis: PairBasis) -> jax.Array:
     return psd.symmetrize(basis.inverse.T @ moment @ basis.inverse)
 
 
-def _log_likelihood(basis: PairBasis, stats: GroupedStats, whitened_basis: jax.Array, shrunk: jax.Array) -> jax.Array:
+def _log_likelihood(basis: PairBasis, stats: GroupedStats, whitened_basis: jax.Array, between: jax.Array) -> jax.Array:
     """`-1/2 [k d log 2 pi + k log|T_eps| + tr V'S_w V + sum_ij log(1 + m_i l_j) + m_i z_ij^2 / (1 + m_i l_j)]`."""
     d = len(whitened_basis)
     num_images = (stats.num_people * stats.count).sum()
     couplings = stats.num_people @ jnp.log1p(stats.count[:, None] * basis.values[None, :]).sum(axis=1)
     within = ((whitened_basis @ stats.within) * whitened_basis).sum()
-    between = shrunk.sum(axis=0) @ stats.row_count
-    constant = num_images * d * jnp.log(jnp.asarray(2 * jnp.pi, shrunk.dtype))
+    constant = num_images * d * jnp.log(jnp.asarray(2 * jnp.pi, between.dtype))
     return -(constant + num_images * basis.log_det + couplings + within + between) / 2

@@ -31,6 +31,21 @@ def test_moments_equal_the_dense_posterior(form, e_step, rank, rng):
         assert (int(moments.num_people), int(moments.num_images)) == (13, 25)
 
 
+@pytest.mark.parametrize("block_size", [4, 12])  # the last block shares rows with the one before
+def test_rows_in_blocks_give_the_same_moments(block_size, rng, monkeypatch):
+    model = draws.joint_bayes(rng)
+    groups = draws.people(rng, model)
+    monkeypatch.setattr(posterior, "_BLOCK_SIZE", block_size)
+    # A function of its own: `full` may be compiled for blocks of another size.
+    moments, log_likelihood = jax.jit(lambda *args: posterior.full(*args))(
+        model, by_person(draws.stats(groups, np.zeros(3)))
+    )
+    identity, noise = reference.e_step(model, groups, with_covariance=True)
+    assert_close(moments.identity, identity, factor=10)
+    assert_close(moments.noise, noise, factor=10)
+    assert_close(log_likelihood, np.asarray(reference.log_likelihood(model, groups)), factor=10)
+
+
 @settings(max_examples=25, deadline=None)
 @given(counts=st.lists(st.integers(0, 4), min_size=6, max_size=6).filter(any), seed=st.integers(0, 2**31))
 def test_any_counts_also_people_without_images(counts, seed):
