@@ -6,7 +6,8 @@
 
 The second form makes the embeddings in a temporary folder, fits them in processes of their own, whose memory it
 watches, and then does the bare products: X'X of all batches, and three products with the rows of the E-step in each
-iteration. It prints CPU seconds of both (ours with compilation), the peak memory and the errors of the fit.
+iteration. It prints CPU seconds of both (of one process without compilation, of several with it), the peak memory and
+the errors of the fit.
 """
 
 import argparse
@@ -82,6 +83,16 @@ def fit(made: Made) -> Fitted:
     model, info = joint_bayes.fit(stats, joint_bayes.init(stats), num_iters=_ITERATIONS)
     assert np.isfinite(info.objective).all(), "the fit is not finite"
     return Fitted(model, num_rows(np.asarray(stats.count)))
+
+
+def compile_programs(made: Made) -> None:
+    """A fit with the sums of one batch and the numbers of images of all: the same programs and few reads."""
+    ids = np.load(made.folder / "labels.npy")
+    source = stream.from_npy(made.folder / "features.npy", ids)
+    first = source._replace(num_rows=_BATCH, ids=source.ids[:_BATCH])
+    stats = joint_bayes.collect_stream(first, num_people=made.people, batch_size=_BATCH)
+    stats = stats._replace(count=jnp.asarray(np.bincount(ids), stats.count.dtype))
+    jax.block_until_ready(joint_bayes.fit(stats, joint_bayes.init(stats), num_iters=_ITERATIONS))
 
 
 def num_rows(count: np.ndarray) -> int:
@@ -171,6 +182,8 @@ def _as_process(made: Made, arguments: argparse.Namespace) -> None:
     if arguments.processes > 1:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
         jax.distributed.initialize(arguments.address, num_processes=arguments.processes, process_id=arguments.process)
+    if arguments.processes == 1:
+        compile_programs(made)
     fitted, seconds, cpu = _timed(functools.partial(fit, made))
     print(json.dumps({"seconds": seconds, "cpu": cpu, "rows": fitted.num_rows, **errors(fitted.model)}))
 
