@@ -66,27 +66,45 @@ def of_fold(config: ConfigDict, fold: FoldFaces, mask: np.ndarray, workdir: Work
     sample = jnp.asarray(faces.read(np.arange(config.num_first)))
     learner = METHODS[config.method](key, config, sample, mask)
     start = first_dictionary(key, config, learner.transform(sample))
-    state = one_pass(config, faces, learner, online.init(start), size, workdir)
-    num_batches = int(state.num_batches)
-    found = {"first dictionary": start, STREAM: state.dictionary}
-    kept = {"first dictionary": 0, STREAM: sum(leaf.nbytes for leaf in jax.tree.leaves(state))}
+    rows = [judged("first dictionary", start, 0, config, learner, fold, mask)]
     if config.num_iters:
+        found, num_bytes = in_memory(config, learner, start, fold)
         name = f"K-SVD in memory, {config.num_iters} sweeps"
-        found[name], kept[name] = in_memory(config, learner, start, fold)
+        rows.append(judged(name, found, num_bytes, config, learner, fold, mask))
+    state = online.init(start)
+    del start  # a dictionary may be a good part of the memory
+    state = one_pass(config, faces, learner, state, size, workdir)
+    num_bytes = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
+    rows.append(judged(STREAM, state.dictionary, num_bytes, config, learner, fold, mask))
     workdir.write_bytes("params/stream.safetensors", params_io.to_bytes(learner.model(state.dictionary)))
-    held_out = np.asarray(learner.transform(jnp.asarray(fold.test)))
-    models = [learner.model(dictionary) for dictionary in found.values()]
+    names, errors, psnr, sizes = (np.array(column) for column in zip(*rows, strict=True))
     return {
-        "names": np.array(list(found)),
-        "errors": np.array([relative_error(each, held_out, config.sparsity) for each in found.values()]),
-        "psnr": np.array([methods.psnr(methods.rebuilt(model, fold.test, mask), fold.test).mean() for model in models]),
-        "bytes": np.array(list(kept.values())),
-        "num_faces": np.asarray(num_batches * size),
+        "names": names,
+        "errors": errors,
+        "psnr": psnr,
+        "bytes": sizes,
+        "num_faces": np.asarray(int(state.num_batches) * size),
         "batch_size": np.asarray(size),
-        "num_signals": np.asarray(held_out.shape[1]),
+        "num_signals": np.asarray(state.atoms.shape[1]),
         "num_cut": np.asarray(state.num_cut),
         "num_replaced": np.asarray(state.num_replaced),
     }
+
+
+def judged(
+    name: str,
+    dictionary: Dictionary,
+    num_bytes: int,
+    config: ConfigDict,
+    learner: Learner,
+    fold: FoldFaces,
+    mask: np.ndarray,
+) -> tuple[str, float, float, int]:
+    """Name, relative error and PSNR on the people of the test, and the bytes kept in memory while learning."""
+    signals = np.asarray(learner.transform(jnp.asarray(fold.test)))
+    error = relative_error(dictionary, signals, config.sparsity)
+    images = methods.rebuilt(learner.model(dictionary), fold.test, mask)
+    return name, error, float(methods.psnr(images, fold.test).mean()), num_bytes
 
 
 def headline(streamed: Mapping[str, np.ndarray]) -> dict[str, float]:
