@@ -20,7 +20,8 @@ from jaxface.reports.tables import Cell, Estimate, Table, percent_interval, with
 
 COLUMNS = ("Cllr, raw", "Cllr, calibrated", "min Cllr", "EER %, all pairs", "Cllr, all pairs")
 NUM_FOLDS = 4
-_BINS = 512  # of equally many pairs: a calibration sees the mean score of each
+_NUM_ITERS = 20  # of a calibration: two numbers
+_BINS = 256  # of equally many pairs: a calibration sees the mean score of each
 WORDS = (
     "Cllr and min Cllr are in bits: 0 is perfect, 1 says nothing. A score that is no log-likelihood ratio has a Cllr "
     f"only after calibration: people are cut into {NUM_FOLDS} folds, and slope and offset of a pair are fitted to the "
@@ -90,7 +91,11 @@ def _kinds(trials: Trials) -> tuple[np.ndarray, np.ndarray]:
 @jax.jit
 def _fits(scores: jax.Array, is_same: jax.Array, weights: jax.Array) -> Any:
     """A calibration for each row of scores and weights `[k, b]`, one after the other."""
-    return jax.lax.map(lambda each: calibration.fit(each[0], is_same, sample_weights=each[1]), (scores, weights))
+
+    def fit(row: tuple[jax.Array, jax.Array]) -> Any:
+        return calibration.fit(row[0], is_same, sample_weights=row[1], num_iters=_NUM_ITERS)
+
+    return jax.lax.map(fit, (scores, weights))
 
 
 def measured(trials: Trials, *, seed: int, is_ratio: bool = False) -> dict[str, np.ndarray]:
