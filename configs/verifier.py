@@ -21,9 +21,8 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config = common.base(x64=True)
     config.data = common.orl_faces(height=28, width=23)
     config.image_steps = ()  # of images; cosines keep d x d matrices, so some hundred dimensions
-    config.num_splits = 10  # by people, at random
-    config.share_test = 0.3  # of the people: scored once
-    config.share_calibrate = 0.2  # calibrate; the rest fit
+    config.num_folds = 10  # of the people: each fold tests once
+    config.share_calibrate = 0.2  # of the people of the other folds: calibrate; the rest fit
     config.num_choice_folds = 3  # of the people that do not test: choose among the kinds
     config.max_images = 10  # of a person in pairs, so that no person decides alone
     config.kinds = (
@@ -36,9 +35,11 @@ def get_config(variant: str | None = None) -> ConfigDict:
     )
     config.num_components = 150  # most axes of a reduction; None keeps all
     config.num_iters = 30  # of EM
+    config.num_resamples = 1000  # of the people, for intervals
     config.far = (0.01, 0.001)
     config.pairs = placeholder(str)  # CSV of pairs of files to decide on, with the header a,b or a,b,same
     config.prior = 0.5  # of one person, for these decisions
+    config.presence_prior = 0.05  # of somebody enrolled, in the report's table of identification
     config.min_score = 0.6  # photos: of a detected face
     config.face = "weighted"  # photos, of several faces: size less the distance from the centre; or largest, central
     config.max_side = 640  # photos: pixels; larger ones are searched in a smaller copy
@@ -49,10 +50,11 @@ def get_config(variant: str | None = None) -> ConfigDict:
 def _smoke(config: ConfigDict) -> None:
     config.data.options.size = (28, 23)
     config.image_steps = ()
-    config.num_splits = 2
+    config.num_folds = 2
     config.num_choice_folds = 2
     config.num_components = 20
     config.num_iters = 5
+    config.num_resamples = 50
     config.kinds = ("cosine", "LDA, cosine", "Joint Bayes")
 
 

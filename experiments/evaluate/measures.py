@@ -110,7 +110,7 @@ def calibrated(config: ConfigDict, systems: Systems, scores: np.ndarray) -> tupl
 @jax.jit
 def _fits(scores: jax.Array, is_same: jax.Array, weights: jax.Array) -> Any:
     """A calibration for each row of weights `[k, p]`, one after the other."""
-    return jax.lax.map(lambda weight: calibration.fit(scores, is_same, sample_weights=weight), weights)
+    return jax.lax.map(lambda weight: calibration.fit(scores, is_same, sample_weights=weight, tol=1e-9), weights)
 
 
 def _folds(config: ConfigDict, systems: Systems) -> tuple[np.ndarray, np.ndarray]:

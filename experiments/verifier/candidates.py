@@ -1,8 +1,9 @@
-"""Who fits, calibrates and tests in a split, and how every kind of verifier does there.
+"""Who fits, calibrates and tests in a fold, and how every kind of verifier does there.
 
-The people that do not test are cut into folds: each fold is scored by verifiers of the other folds, and the kind with
-the lowest mean of min Cllr is chosen. Then every kind is fitted to the training people and calibrated on the held-out
-people, and the test people are scored once.
+People are dealt into folds, and the people of each fold test once, so everybody tests and nobody is tested by a
+verifier that has seen him. Of the other people some calibrate and the rest fit. Among the kinds the people that do not
+test choose: they are cut into folds of their own, each is scored by verifiers of the others, and the kind with the
+lowest mean of min Cllr is chosen.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from jaxface.data import pairs, splits
 from jaxface.data.splits import Split
 from jaxface.faces.pipeline import ImagePipeline
 from jaxface.runtime import params_io
-from jaxface.verifier import Verifier, kinds
+from jaxface.verifier import Verifier, kinds, presence
 
 
 class Scored(NamedTuple):
@@ -35,63 +36,67 @@ class Scored(NamedTuple):
 
 def check(config: ConfigDict) -> None:
     """Refuses fields that no split can have."""
-    fields.counts(config, "num_splits", "num_components", "num_iters")
-    fields.counts(config, "num_choice_folds", "max_images", minimum=2)
-    fields.shares(config, "share_test", "share_calibrate", above_zero=True)
-    checks.between("config.share_test + config.share_calibrate", config.share_test + config.share_calibrate, 0, 0.9)
+    fields.counts(config, "num_components", "num_iters", "num_resamples")
+    fields.counts(config, "num_folds", "num_choice_folds", "max_images", minimum=2)
+    fields.shares(config, "share_calibrate", above_zero=True)
+    checks.between("config.share_calibrate", config.share_calibrate, 0, 0.9)
     fields.shares(config, "far", above_zero=True)
     fields.words(config, "kinds", kinds.KINDS)
     if config.data.root is None and config.data.loader != "orl":
         raise ValueError("--config.data.root is missing: name your embeddings, images or photos.")
-    checks.between("config.prior", config.prior, 0.0, 1.0, closed_low=False, closed_high=False)
-
-
-def measures(config: ConfigDict) -> tuple[str, ...]:
-    """What is measured of every kind."""
-    return ("EER", *(f"VR at FAR {far:g}" for far in config.far), "Cllr", "min Cllr")
+    for name in ("prior", "presence_prior"):
+        checks.between(f"config.{name}", config[name], 0.0, 1.0, closed_low=False, closed_high=False)
 
 
 def people_splits(config: ConfigDict, ids: np.ndarray) -> list[Split]:
-    """Random splits of the people; those with one photo fit, and give impostors."""
+    """A split for each fold of people; those with one photo fit, and give impostors."""
     number = int(ids.max()) + 1
-    sizes = [round(share * number) for share in (config.share_calibrate, config.share_test)]
-    train = number - sum(sizes)
-    if min(train, *sizes) < 2:
+    others = number - -(-number // config.num_folds)
+    num_calibrate = round(config.share_calibrate * others)
+    if min(number // config.num_folds, num_calibrate, others - num_calibrate) < 2:
         raise ValueError(
-            f"the {number} people of this set cannot fit, calibrate and test with two people or more each; "
-            f"got {train}, {sizes[0]} and {sizes[1]}. Bring more people, or change config.share_test and "
-            "config.share_calibrate."
+            f"the {number} people of this set cannot fit, calibrate and test with two people or more each: in "
+            f"{config.num_folds} folds {number // config.num_folds} test, {num_calibrate} calibrate and "
+            f"{others - num_calibrate} fit. Bring more people, or change config.num_folds and config.share_calibrate."
         )
     rng = np.random.default_rng((config.seed, 1))
-    drawn = splits.identity_disjoint(ids, num_people=(train, *sizes), rng=rng, num_splits=config.num_splits)
-    return [splits.of_parts(parts, train=0, held_out=1, test=2) for parts in drawn]
+    part = np.zeros(number, np.int32)
+    drawn = []
+    for fold in np.array_split(rng.permutation(number), config.num_folds):
+        part[:] = 0
+        part[fold] = 2
+        part[rng.choice(np.flatnonzero(part == 0), num_calibrate, replace=False)] = 1
+        drawn.append(splits.of_parts(part[ids], train=0, held_out=1, test=2))
+    return drawn
 
 
 def measure(
     config: ConfigDict, vectors: Vectors, steps: ImagePipeline, split: Split, number: int
 ) -> dict[str, np.ndarray]:
-    """The arrays of a split's stage: measures of every kind, the choice, and the chosen verifier."""
+    """The arrays of a fold's stage: calibrated ratios of every kind, the choice, and the chosen verifier.
+
+    A kind whose fit failed has NaN ratios.
+    """
     key = prng.stream(jax.random.fold_in(jax.random.key(config.seed), number), "verifier")
     held_out = _choice(config, vectors, split, key)
     fitted = [_calibrated(config, vectors, steps, split, kind, key) for kind in config.kinds]
-    tested = [None if each is None else _scored(config, each, vectors, split.test) for each in fitted]
-    rows = [np.full(len(measures(config)), np.nan) if each is None else _measured(config, each) for each in tested]
-    usable = [k for k, each in enumerate(tested) if each is not None and np.isfinite(held_out[k])]
+    usable = [k for k, model in enumerate(fitted) if model is not None and np.isfinite(held_out[k])]
     if not usable:
         raise ValueError("no kind of verifier could be fitted to these people: bring people with several photos each.")
     chosen = min(usable, key=lambda k: held_out[k])
-    model, scored = fitted[chosen], tested[chosen]
+    model = fitted[chosen]
     assert model is not None
-    assert scored is not None
+    model = _with_presence(config, model, vectors, _limited(config, vectors, split.held_out))
+    rows = _limited(config, vectors, split.test)
+    trial = pairs.all_pairs(vectors.ids[rows])
+    nothing = np.full(len(trial.first), np.nan)
+    scores = [nothing if each is None else _scores(each, vectors, rows, trial) for each in fitted]
     return {
         "held out": held_out,
-        "test": np.stack(rows),
         "chosen": np.asarray(chosen),
         "model": np.frombuffer(params_io.to_bytes(model, notes={"kind": config.kinds[chosen]}), np.uint8),
-        "scores": scored.scores,
-        "is_same": scored.is_same,
-        "rows": _limited(config, vectors, split.test),
-        "share": np.asarray(_largest_share(config, vectors, split.test)),
+        "scores": np.stack(scores),
+        "rows": rows,
     }
 
 
@@ -104,9 +109,11 @@ def _choice(config: ConfigDict, vectors: Vectors, split: Split, key: jax.Array) 
     for k, kind in enumerate(config.kinds):
         for number in range(config.num_choice_folds):
             model, info = _fitted(config, vectors, rows[fold != number], kind, None, key)
-            scored = _scored(config, model, vectors, rows[fold == number])
-            is_usable = int(info.status) < Status.NON_FINITE and np.isfinite(scored.scores).all()
-            found[k] += metrics.min_cllr(metrics.roc(*scored)) if is_usable else np.inf
+            tested = _limited(config, vectors, rows[fold == number])
+            trial = pairs.all_pairs(vectors.ids[tested])
+            scores = _scores(model, vectors, tested, trial)
+            is_usable = int(info.status) < Status.NON_FINITE and np.isfinite(scores).all()
+            found[k] += metrics.min_cllr(metrics.roc(scores, trial.is_same)) if is_usable else np.inf
     return found / config.num_choice_folds
 
 
@@ -123,7 +130,7 @@ def _fitted(
 def _calibrated(
     config: ConfigDict, vectors: Vectors, steps: ImagePipeline, split: Split, kind: str, key: jax.Array
 ) -> Verifier | None:
-    """The verifier of a split, or None if its fit failed."""
+    """The verifier of a fold, or None if its fit failed."""
     raw, info = _fitted(config, vectors, split.train, kind, steps, key)
     if int(info.status) >= Status.NON_FINITE:
         return None
@@ -134,27 +141,24 @@ def _calibrated(
     return made if int(of_calibration.status) < Status.NON_FINITE else None
 
 
+def _with_presence(config: ConfigDict, model: Verifier, vectors: Vectors, rows: np.ndarray) -> Verifier:
+    """The verifier calibrated for identification too, if the calibration people suffice."""
+    if np.count_nonzero(np.bincount(vectors.ids[rows]) > 1) < presence.FEWEST:
+        return model
+    z = verifier.encode_vectors(model, jnp.asarray(vectors.x[rows]))
+    rng = np.random.default_rng((config.seed, 5))
+    made, info = verifier.fit_presence(model, z, vectors.ids[rows], rng=rng)
+    return made if int(info.status) < Status.NON_FINITE else model
+
+
 def _limited(config: ConfigDict, vectors: Vectors, rows: np.ndarray) -> np.ndarray:
     return rows[pairs.limited(vectors.ids[rows], max_rows=config.max_images)]
 
 
-def _scored(config: ConfigDict, model: Verifier, vectors: Vectors, rows: np.ndarray) -> Scored:
-    """All pairs of at most `max_images` photos of each person."""
-    rows = _limited(config, vectors, rows)
+def _scores(model: Verifier, vectors: Vectors, rows: np.ndarray, trial: pairs.Pairs) -> np.ndarray:
+    """Ratios `[p]` of pairs of some rows."""
     z = verifier.encode_vectors(model, jnp.asarray(vectors.x[rows]))
-    trial = pairs.all_pairs(vectors.ids[rows])
-    return Scored(np.asarray(verifier.score_matrix(model, z, z))[trial.first, trial.second], trial.is_same)
-
-
-def _measured(config: ConfigDict, scored: Scored) -> np.ndarray:
-    curve = metrics.roc(*scored)
-    rates = [metrics.verification_rate(curve, far) for far in config.far]
-    return np.array([metrics.eer(curve), *rates, metrics.cllr(*scored), metrics.min_cllr(curve)])
-
-
-def _largest_share(config: ConfigDict, vectors: Vectors, rows: np.ndarray) -> float:
-    ids = vectors.ids[_limited(config, vectors, rows)]
-    return pairs.largest_share(ids, pairs.all_pairs(ids))
+    return np.asarray(verifier.score_matrix(model, z, z))[trial.first, trial.second]
 
 
 def people_with_one(ids: np.ndarray) -> int:

@@ -8,41 +8,43 @@ from ml_collections import ConfigDict
 from experiments.common import trials
 from experiments.common.inputs import Vectors
 from experiments.score.verification import Decisions
-from experiments.verifier import candidates
+from experiments.verifier import candidates, evidence
+from experiments.verifier.evidence import Evidence, Pooled
 from jaxface import metrics
-from jaxface.metrics import intervals, verification
+from jaxface.data import pairs
+from jaxface.metrics import verification
+from jaxface.metrics.intervals import Interval
 from jaxface.reports import figures, score_figures
 from jaxface.reports.html import Block, Command, Picture, Section
-from jaxface.reports.tables import Cell, Estimate, Table, intervals_over, percent, percent_interval, with_interval
+from jaxface.reports.tables import Cell, Estimate, Table, percent, percent_interval, with_interval
 from jaxface.runtime.workdir import Workdir
 
 Arrays = Mapping[str, np.ndarray]
-REFERENCE = "cosine"
+Found = Mapping[str, Evidence]
 
 
-def lead(config: ConfigDict, vectors: Vectors, measured: Sequence[Arrays]) -> str:
+def lead(config: ConfigDict, vectors: Vectors, pooled: Pooled) -> str:
     """The data, and who fits, calibrates and tests."""
-    number = len(vectors.names)
-    shares = f"{100 * config.share_calibrate:g} % of the people calibrate and {100 * config.share_test:g} % test"
     alone = candidates.people_with_one(vectors.ids)
     return (
-        f"{len(vectors.x):,} images of {number:,} people, {alone:,} of them with one image, who help to fit and give "
-        f"impostors. In each of {config.num_splits} random splits {shares}; nobody is on two sides. "
-        + trials.rule(config.max_images, max(float(arrays["share"]) for arrays in measured))
+        f"{len(vectors.x):,} images of {len(vectors.names):,} people, {alone:,} of them with one image, who help to "
+        f"fit and give impostors. The people are dealt into {config.num_folds} folds; the people of each fold are "
+        f"tested by a verifier of others, of whom {100 * config.share_calibrate:g} % calibrate and the rest fit. "
+        "Nobody is on two sides, and pairs stay within a fold. " + trials.rule(config.max_images, pooled.largest_share)
     )
 
 
-def headline(config: ConfigDict, measured: Sequence[Arrays], test_to_train: float) -> Table:
-    """Every kind on test people, and what the choice gives."""
-    values = np.stack([arrays["test"] for arrays in measured])  # [splits, kinds, measures]
+def headline(config: ConfigDict, measured: Sequence[Arrays], found: Found) -> Table:
+    """Every kind on all people, and what the choice gives."""
+    names = (*config.kinds, evidence.CHOSEN)
+    rows = [(name, *_estimates(config, found.get(name))) for name in names]
     chosen = np.array([int(arrays["chosen"]) for arrays in measured])
-    of_choice = values[np.arange(len(values)), chosen]
-    rows: list[tuple[Cell, ...]] = [
-        (kind, *_estimates(config, values[:, k], test_to_train)) for k, kind in enumerate(config.kinds)
-    ]
-    rows.append(("the kind chosen in each split", *_estimates(config, of_choice, test_to_train)))
-    what = intervals_over(config.num_splits, "random splits")
-    return Table(_columns(config), rows, f"{what}. Chosen: {candidates.names_of(config.kinds, chosen)}.")
+    picked = candidates.names_of(config.kinds, chosen)
+    return Table(_columns(config), rows, f"Everybody tested once; {_resampled(config)}. Chosen: {picked}.")
+
+
+def _resampled(config: ConfigDict) -> str:
+    return f"95 % intervals from {config.num_resamples:,} resamples of the people"
 
 
 def _columns(config: ConfigDict) -> tuple[str, ...]:
@@ -50,63 +52,65 @@ def _columns(config: ConfigDict) -> tuple[str, ...]:
     return ("verifier", "EER %", *rates, "Cllr", "min Cllr")
 
 
-def _estimates(config: ConfigDict, values: np.ndarray, test_to_train: float) -> list[Estimate]:
-    """A cell for each measure, from values `[splits, measures]`."""
-    num_rates = 1 + len(config.far)
-    cells = []
-    for j, column in enumerate(values.T):
-        if np.isnan(column).any():
-            cells.append(Estimate(np.nan))
-            continue
-        within = intervals.RATE if j < num_rates else intervals.POSITIVE
-        found = metrics.split_interval(column, test_to_train=test_to_train, within=within)
-        cells.append(percent_interval(found, digits=2) if j < num_rates else with_interval(found, digits=4))
-    return cells
+def _estimates(config: ConfigDict, found: Evidence | None) -> tuple[Cell, ...]:
+    """A cell for each measure; without numbers where a fit failed."""
+    if found is None:
+        return (Estimate(np.nan),) * (3 + len(config.far))
+    over = found.intervals
+    return (*_cells(over.eer, over.verification_rate, over.cllr), Estimate(found.min_cllr, digits=4))
+
+
+def _cells(eer: Interval, rates: Interval, cllr: Interval) -> tuple[Estimate, ...]:
+    each_rate = (Interval(*ends) for ends in zip(*map(np.atleast_1d, rates), strict=True))
+    of_rates = (percent_interval(each, digits=2) for each in (eer, *each_rate))
+    return (*of_rates, with_interval(cllr, digits=4))
 
 
 def sections(
-    config: ConfigDict, workdir: Workdir, measured: Sequence[Arrays], test_to_train: float, decided: Decisions | None
+    config: ConfigDict,
+    workdir: Workdir,
+    vectors: Vectors,
+    measured: Sequence[Arrays],
+    found: Found,
+    identification: Section | None,
+    decided: Decisions | None,
 ) -> list[Section]:
     """The body of the report."""
-    parts = [_saved(config, workdir, measured[0])]
-    if REFERENCE in config.kinds:
-        parts.insert(0, _differences(config, measured, test_to_train))
-    if decided is not None:
-        parts.append(_decisions(config, decided))
-    return parts
+    parts = [
+        _differences(config, found) if evidence.REFERENCE in found else None,
+        _saved(config, workdir, vectors, measured[0]),
+        identification,
+        None if decided is None else _decisions(config, decided),
+    ]
+    return [part for part in parts if part is not None]
 
 
-def _differences(config: ConfigDict, measured: Sequence[Arrays], test_to_train: float) -> Section:
-    """Each kind less the plain cosine, over the same splits."""
-    values = np.stack([arrays["test"] for arrays in measured])
-    reference = values[:, config.kinds.index(REFERENCE)]
-    num_rates = 1 + len(config.far)
+def _differences(config: ConfigDict, found: Found) -> Section:
+    """Each kind less the plain cosine, over the same resamples of people."""
+    reference = found[evidence.REFERENCE]
     rows: list[tuple[Cell, ...]] = []
-    for k, kind in enumerate(config.kinds):
-        if kind == REFERENCE or np.isnan(values[:, k]).any():
-            continue
-        cells = []
-        for j in range(values.shape[2]):
-            within = intervals.RATE if j < num_rates else intervals.POSITIVE
-            found = metrics.paired_interval(
-                values[:, k, j], reference[:, j], test_to_train=test_to_train, within=within
-            )
-            cells.append(percent_interval(found, digits=2) if j < num_rates else with_interval(found, digits=4))
-        rows.append((kind, *cells))
+    for name, each in found.items():
+        if name != evidence.REFERENCE:
+            less = each.less(reference)
+            change = Estimate(each.min_cllr - reference.min_cllr, digits=4)
+            rows.append((name, *_cells(less.eer, less.verification_rate, less.cllr), change))
+    curves = {name: each.curve for name, each in found.items() if name in config.kinds}
     return Section(
         "Against the plain cosine",
         (
-            "Each row is a kind of verifier less the plain cosine on the same test people; rates in points. An "
-            "interval without zero says which is better for people like these.",
-            Table(_columns(config), rows, intervals_over(config.num_splits, "random splits")),
+            "Each row is a kind of verifier less the plain cosine on the same people; rates in points. An interval "
+            "without zero says which is better for people like these.",
+            Table(_columns(config), rows, f"Differences; {_resampled(config)}"),
+            Picture("det-kinds.svg", figures.to_svg(score_figures.det(curves)), "Errors of every kind, all people."),
         ),
     )
 
 
-def _saved(config: ConfigDict, workdir: Workdir, arrays: Arrays) -> Section:
+def _saved(config: ConfigDict, workdir: Workdir, vectors: Vectors, arrays: Arrays) -> Section:
     """The saved verifier on its own test people, its thresholds, and the command that uses it."""
     kind = config.kinds[int(arrays["chosen"])]
-    scores, is_same = arrays["scores"], arrays["is_same"]
+    scores = arrays["scores"][int(arrays["chosen"])]
+    is_same = pairs.all_pairs(vectors.ids[arrays["rows"]]).is_same
     curve = metrics.roc(scores, is_same)
     rows: list[tuple[Cell, ...]] = []
     for prior in (0.5, 0.1, 0.01):
@@ -115,8 +119,8 @@ def _saved(config: ConfigDict, workdir: Workdir, arrays: Arrays) -> Section:
     rows += [(f"FAR {100 * far:g} %", *_at(curve, metrics.threshold_at_far(curve, far))) for far in config.far]
     labelled = {kind: (scores, is_same)}
     blocks: list[Block] = [
-        f"The verifier of the first split is saved: {kind}. A score is a log-likelihood ratio in nats. On the test "
-        f"people of this split it has an EER of {100 * metrics.eer(curve):.2f} %, a Cllr of "
+        f"The verifier of the first fold is saved: {kind}. A score is a log-likelihood ratio in nats. On the test "
+        f"people of this fold it has an EER of {100 * metrics.eer(curve):.2f} %, a Cllr of "
         f"{metrics.cllr(scores, is_same):.4f} and a min Cllr of {metrics.min_cllr(curve):.4f} bits, from "
         f"{int(is_same.sum()):,} pairs of one person and {int((~is_same).sum()):,} of two.",
         Table(("rule", "threshold", "FAR %", "VR %"), rows, "Thresholds, and the rates of the test people there"),

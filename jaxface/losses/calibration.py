@@ -56,6 +56,7 @@ def fit(
     prior: float = 0.5,
     ridge: float = 1e-4,
     num_iters: int = 50,
+    tol: float = 0.0,
     sample_weights: ArrayLike | None = None,
 ) -> tuple[Affine, FitInfo]:
     """Logistic regression of `is_same` `[p]` on `scores` `[p]` at a stated prior.
@@ -63,6 +64,7 @@ def fit(
     The scores are standardised first; `ridge` on the squared slope keeps it finite if the two kinds do not overlap. The
     slope is positive: calibration does not reverse the order of scores. Scores may have any unit.
 
+    num_iters, tol: steps of L-BFGS; with `tol > 0` it ends when the loss changes by less, relative to its value.
     sample_weights: how much each pair counts within its kind `[p]`; a pair of weight zero has no influence.
     """
     scores, is_same = labeled(scores, is_same)
@@ -81,7 +83,7 @@ def fit(
     start = (jnp.zeros((), scores.dtype), jnp.zeros((), scores.dtype))
     settings = jnp.asarray(prior, scores.dtype), jnp.asarray(ridge, scores.dtype)
     data = ((scores - center) / spread, is_same, *settings, weights)
-    (log_slope, offset), info = minimize(_loss, start, data, num_iters=num_iters)
+    (log_slope, offset), info = minimize(_loss, start, data, num_iters=num_iters, tol=tol)
     slope = jnp.exp(log_slope) / spread
     affine = Affine(slope=scaling.shifted(slope, -power), offset=offset - slope * center)
     return affine, info._replace(status=fitinfo.or_non_finite(info.status, (scores, affine)))

@@ -33,6 +33,7 @@ from jaxface.metrics.identification import (
     nearest_neighbor_error,
     nearest_neighbor_hits,
     open_set,
+    stranger_threshold,
 )
 from jaxface.metrics.intervals import POSITIVE, RATE, SIGNED, Interval, paired_interval, split_interval, wilson
 from jaxface.metrics.lfw import lfw_accuracy
@@ -85,6 +86,7 @@ __all__ = [
     "roc",
     "split_interval",
     "ssim",
+    "stranger_threshold",
     "streaming",
     "subject_bootstrap",
     "threshold_at_far",

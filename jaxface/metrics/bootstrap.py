@@ -30,7 +30,7 @@ import numpy.typing as npt
 from jaxface.core import checks
 from jaxface.metrics import arguments, draws, intervals, resampling
 from jaxface.metrics.arguments import Array, Index
-from jaxface.metrics.draws import Draws
+from jaxface.metrics.draws import Draws, Statistics
 from jaxface.metrics.intervals import Interval
 
 __all__ = [
@@ -50,6 +50,8 @@ class SubjectIntervals(NamedTuple):
     auc: Interval
     cllr: Interval  # bits; of use when the scores are log-likelihood ratios in nats
     accuracy: Interval | None  # at the given threshold
+    far_there: Interval | None  # at the given threshold
+    vr_there: Interval | None
     far: Array  # [f] as asked
     verification_rate: Interval  # [f]
     band_far: Array  # [k]
@@ -106,16 +108,12 @@ def subject_bootstrap(
 def subject_intervals(drawn: Draws, *, level: float = 0.95) -> SubjectIntervals:
     """Percentile intervals of a result; the estimates are those of all pairs."""
     intervals.check_level(level)
-    eer, auc, cllr, accuracy, rates = (
-        _percentiles(whole[0], resampled, level, drawn.num_people)
-        for whole, resampled in zip(drawn.whole[:-1], drawn.resampled[:-1], strict=True)
-    )
     num_far = drawn.far.size
+    rates = _interval(drawn, "rates", level)
+    names = ("accuracy", "far_there", "vr_there")
     return SubjectIntervals(
-        eer,
-        auc,
-        cllr,
-        None if drawn.threshold is None else accuracy,
+        *(_interval(drawn, name, level) for name in ("eer", "auc", "cllr")),
+        *(None if drawn.threshold is None else _interval(drawn, name, level) for name in names),
         drawn.far,
         _columns(rates, np.arange(num_far)),
         drawn.band_far,
@@ -125,6 +123,12 @@ def subject_intervals(drawn: Draws, *, level: float = 0.95) -> SubjectIntervals:
     )
 
 
+def _interval(drawn: Draws, name: str, level: float) -> Interval:
+    """The interval of one of the statistics."""
+    whole, resampled = (getattr(each, name) for each in (drawn.whole, drawn.resampled))
+    return _percentiles(whole[0], resampled, level, drawn.num_people)
+
+
 def subject_differences(drawn: Draws, reference: Draws, *, level: float = 0.95) -> SubjectDifferences:
     """Intervals of a system less a reference, from draws of the same seed on the same pairs.
 
@@ -132,16 +136,11 @@ def subject_differences(drawn: Draws, reference: Draws, *, level: float = 0.95) 
     """
     intervals.check_level(level)
     _check_same_resamples(drawn, reference)
-    differences = [
-        (_less(*both)[0], _less(*resampled))
-        for both, resampled in zip(
-            zip(drawn.whole, reference.whole, strict=True),
-            zip(drawn.resampled, reference.resampled, strict=True),
-            strict=True,
-        )
-    ]
-    eer, auc, cllr, _, rates, _ = (_percentiles(*each, level, drawn.num_people) for each in differences)
-    return SubjectDifferences(eer, auc, cllr, drawn.far, _columns(rates, np.arange(drawn.far.size)))
+    less = Statistics(*(_less(*both) for both in zip(drawn.whole, reference.whole, strict=True)))
+    resampled = Statistics(*(_less(*both) for both in zip(drawn.resampled, reference.resampled, strict=True)))
+    gaps = drawn._replace(whole=less, resampled=resampled)
+    rates = _columns(_interval(gaps, "rates", level), np.arange(drawn.far.size))
+    return SubjectDifferences(*(_interval(gaps, name, level) for name in ("eer", "auc", "cllr")), drawn.far, rates)
 
 
 def _check_same_resamples(drawn: Draws, reference: Draws) -> None:

@@ -13,7 +13,7 @@ from jaxface.core import checks
 from jaxface.metrics import arguments, calibration, resampling, verification
 from jaxface.metrics.arguments import Array, Index, Mask
 
-__all__ = ["FAR_GRID", "Draws", "Statistics", "check_sampling", "resample_subjects"]
+__all__ = ["Draws", "resample_subjects"]
 
 FAR_GRID = np.geomspace(1e-4, 1.0, 97)
 _FINITE_LOSS, _INFINITE_LOSS, _RIGHT = 0, 1, 2  # rows of the features of a pair
@@ -26,6 +26,8 @@ class Statistics(NamedTuple):
     auc: Array  # [r]
     cllr: Array  # [r], bits; of use when the scores are log-likelihood ratios in nats
     accuracy: Array  # [r], at the given threshold
+    far_there: Array  # [r], at the given threshold
+    vr_there: Array  # [r]
     rates: Array  # [r, f + k]: verification rates at `far`, then at `band_far`
     num_pairs: Array  # [r, 2], genuine and impostor pairs
 
@@ -65,7 +67,7 @@ def resample_subjects(
     far: where the verification rate is reported `[f]`. A FAR below about one over the number of impostor pairs is
         not estimable, and no interval repairs that.
     band_far: where the band of the ROC is reported `[k]`.
-    threshold: adds the accuracy of the decisions at this score.
+    threshold: adds the accuracy, the FAR and the VR of the decisions at this score.
     """
     values, same = arguments.labeled(scores, is_same)
     first, second, num_people = _dense_subjects(same, subject_a, subject_b)
@@ -124,6 +126,8 @@ def _statistics(weighted: resampling.Weighted, targets: Array) -> Statistics:
         auc=np.asarray(np.trapezoid(vr, far, axis=1)),
         cllr=np.where(endless, np.inf, cllr),
         accuracy=(genuine[_RIGHT] + impostor[_RIGHT]) / (num_genuine + num_impostor),
+        far_there=1.0 - impostor[_RIGHT] / num_impostor,
+        vr_there=genuine[_RIGHT] / num_genuine,
         rates=_rates(far, vr, targets),
         num_pairs=np.stack([num_genuine, num_impostor], axis=1),
     )

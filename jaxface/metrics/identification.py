@@ -14,10 +14,19 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxface.core import checks
-from jaxface.metrics import arguments
+from jaxface.metrics import arguments, intervals
 from jaxface.metrics.arguments import Array, Index
+from jaxface.metrics.intervals import Interval
 
-__all__ = ["cmc", "identification_rate", "nearest_neighbor_error", "nearest_neighbor_hits", "open_set"]
+__all__ = [
+    "StrangerThreshold",
+    "cmc",
+    "identification_rate",
+    "nearest_neighbor_error",
+    "nearest_neighbor_hits",
+    "open_set",
+    "stranger_threshold",
+]
 
 
 class OpenSet(NamedTuple):
@@ -26,6 +35,14 @@ class OpenSet(NamedTuple):
     thresholds: Array  # [t] falling from +inf
     far: Array  # [t] share of unknown probes for whom somebody passes; rises from 0 to 1
     dir: Array  # [t] share of known probes whose mate is within the rank and passes; rises from 0
+
+
+class StrangerThreshold(NamedTuple):
+    """A threshold on the best score of a probe, and the share of strangers who pass it."""
+
+    threshold: float
+    far: Interval  # exact limits for people drawn at random, as Clopper and Pearson's
+    num_people: int
 
 
 def cmc(
@@ -101,6 +118,41 @@ def identification_rate(curve: OpenSet, far: float) -> float:
     """DIR@FAR: the largest identification rate whose false alarm rate is at most `far`; nothing is interpolated."""
     checks.between("far", far, 0.0, 1.0)
     return float(curve.dir[np.searchsorted(curve.far, far, side="right") - 1])
+
+
+def stranger_threshold(
+    best: npt.ArrayLike, people: npt.ArrayLike, *, far: float, level: float = 0.95
+) -> StrangerThreshold:
+    """The lowest threshold that at most a share `far` of strangers pass, from their best scores `[q]`.
+
+    people: who is shown `[q]`. A person counts once, with the share of his photos that pass.
+    level: of the interval for other strangers of the same kind. With k of n people above the threshold its ends are
+        quantiles of Beta(k, n - k + 1) and Beta(k + 1, n - k).
+
+    With fewer than 1 / far people the threshold lies above every score, and the interval says how little that proves.
+    """
+    from scipy import special
+
+    sizes = checks.shapes(best=(best, "q"), people=(people, "q"))
+    checks.at_least("the number of strangers", sizes["q"], 1)
+    checks.between("far", far, 0.0, 1.0)
+    intervals.check_level(level)
+    scores = arguments.numbers("best", best)
+    arguments.not_nan(best=scores)
+    names, index, counts = np.unique(arguments.identities("people", people), return_inverse=True, return_counts=True)
+    order = np.argsort(-scores, kind="stable")
+    falling = scores[order]
+    passing = np.cumsum(1.0 / counts[index[order]])  # people above or at a score
+    last = np.append(np.flatnonzero(falling[1:] != falling[:-1]), falling.size - 1)
+    allowed = np.flatnonzero(passing[last] <= far * names.size + 1e-9)
+    n, k = names.size, 0.0
+    threshold = float(np.nextafter(falling[0], np.inf))
+    if allowed.size:
+        k, threshold = float(passing[last[allowed[-1]]]), float(falling[last[allowed[-1]]])
+    outside = (1.0 - level) / 2.0
+    low = 0.0 if k <= 0 else float(special.betaincinv(k, n - k + 1, outside))
+    high = 1.0 if k >= n else float(special.betaincinv(k + 1, n - k, 1.0 - outside))
+    return StrangerThreshold(threshold, Interval(k / n, low, high), n)
 
 
 def _mates(matrix: npt.NDArray[Any], gallery: Index, probes: Index) -> tuple[npt.NDArray[Any], Index, Index, Index]:

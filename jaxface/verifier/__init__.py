@@ -4,6 +4,7 @@
     kinds        cosines, LDA and Joint Bayes, each as a verifier to choose from
     training     fit from vectors of known people; calibrate on pairs of other people
     coordinates  encode: from an image or a vector to the coordinates that a gallery stores
+    presence     fit_presence: how far the best ratio of a gallery speaks against a stranger
     score        pairs, matrices and sets of coordinates to log-likelihood ratios; enroll; identify
 
 Coordinates belong to the diagonal basis of Joint Bayes, so the sum of the coordinates of a person's images and their
@@ -25,8 +26,17 @@ A verifier is saved and loaded whole. `experiments.verify` saves one in `params/
 
 from jaxface.verifier.coordinates import encode, encode_vectors, normalize_length, reduce
 from jaxface.verifier.kinds import KINDS, Kind, fit_kind
-from jaxface.verifier.model import Verifier
-from jaxface.verifier.score import Gallery, Identification, enroll, identify, score_matrix, score_pairs, score_sets
+from jaxface.verifier.model import Presence, Verifier
+from jaxface.verifier.presence import fit_presence
+from jaxface.verifier.score import (
+    Gallery,
+    Identification,
+    enroll,
+    identify,
+    score_matrix,
+    score_pairs,
+    score_sets,
+)
 from jaxface.verifier.training import calibrate, fit, fit_reduction
 
 __all__ = [
@@ -34,6 +44,7 @@ __all__ = [
     "Gallery",
     "Identification",
     "Kind",
+    "Presence",
     "Verifier",
     "calibrate",
     "encode",
@@ -41,6 +52,7 @@ __all__ = [
     "enroll",
     "fit",
     "fit_kind",
+    "fit_presence",
     "fit_reduction",
     "identify",
     "normalize_length",

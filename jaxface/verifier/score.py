@@ -31,10 +31,10 @@ class Identification(NamedTuple):
     """The most probable person of each probe."""
 
     person: np.ndarray  # int32 [q], row of the gallery
-    llr: np.ndarray  # [q], against a stranger
+    evidence: np.ndarray  # [q], log-likelihood ratio in nats of this person of the gallery against a stranger
     probability: np.ndarray  # [q], that the probe shows this person
-    is_named: np.ndarray  # bool [q], whether this person is more probable than everybody else and than "nobody"
-    threshold: float  # least ratio of a probe that is named
+    is_named: np.ndarray  # bool [q], whether the evidence reaches the threshold
+    threshold: float  # least evidence of a probe that is named
 
 
 def enroll(coordinates: ArrayLike, ids: ArrayLike, *, num_people: int) -> Gallery:
@@ -84,27 +84,44 @@ def score_sets(verifier: Verifier, gallery: Gallery, probes: Gallery) -> jax.Arr
     return calibration.calibrate(verifier.calibration, raw)
 
 
-def identify(verifier: Verifier, gallery: Gallery, probes: ArrayLike, *, prior: float) -> Identification:
+def identify(
+    verifier: Verifier, gallery: Gallery, probes: ArrayLike, *, prior: float, threshold: float | None = None
+) -> Identification:
     """The most probable enrolled person of each probe `[q, r]`, and whether "nobody" is more probable.
 
-    `prior` is the probability that a probe shows somebody enrolled, the same for each person. With N people a probe is
-    named if its largest ratio exceeds the threshold of a pair at this prior by log N.
+    prior: probability that a probe shows somebody enrolled, the same for each person.
+    threshold: least evidence of a probe that is named; by default that at which the person and "nobody" are equally
+        probable. `metrics.stranger_threshold` gives one for a rate of false names.
     """
     checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
     sizes = checks.shapes(probes=(probes, "q r"))
     alone = Gallery(jnp.asarray(probes), np.ones(sizes["q"], np.int32))
-    scores = np.asarray(score_sets(verifier, gallery, alone), np.float64)
-    person = scores.argmax(axis=0).astype(np.int32)
-    place = (person, np.arange(scores.shape[1]))
-    threshold = math.log1p(-prior) - math.log(prior) + math.log(len(scores))
-    return Identification(
-        person, scores[place], posterior(scores, prior=prior)[place], scores[place] >= threshold, threshold
-    )
+    found = evidence(verifier, gallery, score_sets(verifier, gallery, alone))
+    person = found.argmax(axis=0).astype(np.int32)
+    place = (person, np.arange(found.shape[1]))
+    least = math.log1p(-prior) - math.log(prior) if threshold is None else threshold
+    best = found[place]
+    return Identification(person, best, posterior(found, prior=prior)[place], best >= least, least)
 
 
-def posterior(scores: np.ndarray, *, prior: float) -> np.ndarray:
-    """Probability `[g, q]` of each person; `prior` is that of somebody enrolled, the same for each person."""
-    log_odds = scores + math.log(prior / len(scores)) - math.log1p(-prior)  # against a stranger
+def evidence(verifier: Verifier, gallery: Gallery, scores: ArrayLike) -> np.ndarray:
+    """Log-likelihood ratios `[g, q]` in nats of "this person, one of N" against "a stranger", of ratios `[g, q]`.
+
+    Without a fitted `presence` they are the ratios less log N: a priori each of the N people is equally probable.
+    """
+    found, presence = np.asarray(scores, np.float64), verifier.presence
+    crowd = math.log(len(found))
+    if presence is None:
+        return found - crowd
+    entry = np.minimum(gallery.counts, len(presence.slope)) - 1
+    parts = (presence.slope, presence.crowd, presence.offset, presence.floor)
+    slope, per_log, offset, floor = (np.asarray(each, np.float64)[entry, None] for each in parts)
+    return np.logaddexp(floor, slope * found - per_log * crowd + offset)
+
+
+def posterior(evidence: np.ndarray, *, prior: float) -> np.ndarray:
+    """Probability `[g, q]` of each person from the evidence; `prior` is that of somebody enrolled."""
+    log_odds = evidence + math.log(prior) - math.log1p(-prior)  # against a stranger
     return np.exp(log_odds - np.logaddexp(0, np.logaddexp.reduce(log_odds, axis=0)))
 
 

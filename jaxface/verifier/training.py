@@ -20,6 +20,7 @@ from jaxface.verifier.score import score_pairs
 
 __all__ = ["calibrate", "fit", "fit_reduction"]
 
+_SETTLED = 1e-6  # relative change of the loss of a calibration, of millions of pairs in float32
 _EXACT_PCA = 2000  # rows; with more the PCA is randomised
 
 
@@ -78,5 +79,5 @@ def calibrate(
 ) -> tuple[Verifier, FitInfo]:
     """The verifier with an affine calibration fitted to pairs `[p]` of rows, of people that are in no other fit."""
     raw = dataclasses.replace(verifier, calibration=calibration.neutral(jnp.asarray(coordinates).dtype))
-    affine, info = calibration.fit(score_pairs(raw, coordinates, first, second), is_same)
+    affine, info = calibration.fit(score_pairs(raw, coordinates, first, second), is_same, tol=_SETTLED)
     return dataclasses.replace(verifier, calibration=affine), info

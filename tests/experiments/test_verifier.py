@@ -1,8 +1,10 @@
 """A verifier from one set: nobody is on two sides, and the saved file gives the numbers of the report."""
 
 import dataclasses
+import itertools
 import json
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -11,13 +13,14 @@ from configs import score as score_config
 from configs import verifier as configs
 from experiments.common.inputs import Vectors
 from experiments.score import study as score
-from experiments.verifier import candidates
+from experiments.verifier import candidates, evidence, strangers
 from experiments.verifier.study import run
 from jaxface import metrics, verifier
 from jaxface.data import embeddings, pairs, synthetic
 from jaxface.faces import pipeline
 from jaxface.runtime import launch, params_io
 from tests.experiments import again
+from tests.tolerances import assert_close
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +46,8 @@ def settings(file, **changes):
     config = configs.get_config("embeddings").unlock()
     config.runtime.x64 = True
     config.data.root = str(file)
-    config.num_splits = 2
+    config.num_folds = 2
+    config.num_resamples = 40
     config.num_choice_folds = 2
     config.num_iters = 5
     config.kinds = ("cosine", "Joint Bayes")
@@ -63,10 +67,8 @@ def test_one_command_from_vectors_to_decisions(file, made, tmp_path):
         _, people = np.unique(test["labels"], return_inverse=True)
     trial = pairs.all_pairs(people)
     scores = np.asarray(verifier.score_pairs(model, z, trial.first, trial.second))
-    with np.load(tmp_path / "run" / "stages" / "split-0.npz") as stage:
-        row = stage["test"][int(stage["chosen"])]
-    assert metrics.eer(metrics.roc(scores, trial.is_same)) == pytest.approx(row[0])
-    assert metrics.cllr(scores, trial.is_same) == pytest.approx(row[-2])
+    with np.load(tmp_path / "run" / "stages" / "fold-0.npz") as stage:
+        assert_close(np.asarray(scores), stage["scores"][int(stage["chosen"])])
     assert results["chosen: EER"] <= results["cosine: EER"]
     header, *decided = (tmp_path / "run" / "decisions.csv").read_text().splitlines()
     assert header == "a,b,llr,probability,same_person,truth"
@@ -77,6 +79,7 @@ def test_one_command_from_vectors_to_decisions(file, made, tmp_path):
     assert "5 of them with one image" in page
     assert "Against the plain cosine" in page
     assert "--config.images.loader=embeddings" in page
+    assert "Somebody enrolled, or a stranger" in page
     scored = score_config.get_config(None).unlock()
     scored.model = str(tmp_path / "run" / "params" / "verifier.safetensors")
     scored.images.loader, scored.images.root = "embeddings", str(tmp_path / "run" / "test" / "test.npz")
@@ -110,13 +113,16 @@ def test_a_killed_run_goes_on_to_the_same_end(file, tmp_path, monkeypatch):
 
 def test_nobody_is_on_two_sides_and_nobody_dominates(made):
     _, ids = made
-    config = settings("unused", num_splits=5, max_images=2)
+    config = settings("unused", num_folds=5, max_images=2)
     vectors = Vectors(x=np.zeros((len(ids), 1)), ids=ids.astype(np.int32), names=tuple(range(45)))
-    for split in candidates.people_splits(config, ids):
+    drawn = candidates.people_splits(config, ids)
+    for split in drawn:
         parts = [set(ids[rows].tolist()) for rows in (split.train, split.held_out, split.test)]
         assert sum(map(len, parts)) == len(set().union(*parts)) == 45
         rows = candidates._limited(config, vectors, split.test)
         assert np.bincount(ids[rows]).max() == 2
+    tested = np.concatenate([split.test for split in drawn])
+    np.testing.assert_array_equal(np.sort(tested), np.arange(len(ids)))
 
 
 def test_test_people_have_no_part_in_the_choice(made):
@@ -132,7 +138,67 @@ def test_test_people_have_no_part_in_the_choice(made):
     )
     np.testing.assert_array_equal(found["held out"], changed["held out"])
     np.testing.assert_array_equal(found["model"], changed["model"])
-    assert not np.array_equal(found["test"], changed["test"])
+    assert not np.array_equal(found["scores"], changed["scores"])
+
+
+def test_the_folds_together_say_what_each_pair_says(made):
+    """Against the pairs of both folds in one list, and against people resampled by hand."""
+    features, ids = made
+    config = settings("unused", num_resamples=30)
+    vectors = Vectors(x=features, ids=ids.astype(np.int32), names=tuple(range(45)))
+    measured = [
+        candidates.measure(config, vectors, pipeline.build(()), split, k)
+        for k, split in enumerate(candidates.people_splits(config, ids))
+    ]
+    pooled = evidence.pool(config, vectors, measured)
+    found = evidence.measure(config, pooled)
+    listed = [
+        (arrays["scores"][:, p], ids[arrays["rows"][i]], ids[arrays["rows"][j]])
+        for arrays in measured
+        for p, (i, j) in enumerate(itertools.combinations(range(len(arrays["rows"])), 2))
+    ]
+    ratios, first, second = (np.array(each) for each in zip(*listed, strict=True))
+    for k, kind in enumerate(config.kinds):
+        curve = metrics.roc(ratios[:, k], first == second)
+        assert found[kind].intervals.eer.estimate == pytest.approx(metrics.eer(curve))
+        assert found[kind].cllr == metrics.cllr(ratios[:, k], first == second)
+    less = found["Joint Bayes"].less(found["cosine"])
+    assert less.eer.estimate == pytest.approx(
+        found["Joint Bayes"].intervals.eer.estimate - found["cosine"].intervals.eer.estimate
+    )
+    assert less.eer.low < less.eer.estimate < less.eer.high
+    assert np.isclose(pooled.largest_share, np.bincount(first[first == second]).max() / (first == second).sum())
+
+
+def test_strangers_are_told_from_enrolled_people(made):
+    """The gallery, its probes and the rates, counted one by one."""
+    features, ids = made
+    config = settings("unused", kinds=("Joint Bayes",))
+    vectors = Vectors(x=features, ids=ids.astype(np.int32), names=tuple(range(45)))
+    split = candidates.people_splits(config, ids)[0]
+    model = verifier.fit_kind(
+        jax.random.key(0), verifier.KINDS["Joint Bayes"], features, ids.astype(np.int32), num_people=45, num_iters=5
+    )[0]
+    drawn = strangers.draw(config, model, vectors, split)
+    z = np.asarray(verifier.encode_vectors(model, features))
+    shown = [int(np.flatnonzero((z == row).all(axis=1))[0]) for row in np.asarray(drawn.gallery.sums)]
+    probed = [int(np.flatnonzero((z == row).all(axis=1))[0]) for row in drawn.probes]
+    assert set(shown) | set(probed) <= set(split.test.tolist())
+    assert not set(shown) & set(probed)
+    assert sorted(ids[probed]) == sorted(set(ids[split.test]))
+    for row, mate in zip(probed, drawn.mate, strict=True):
+        assert [k for k, other in enumerate(shown) if ids[other] == ids[row]] == ([] if mate < 0 else [mate])
+    found = verifier.identify(model, drawn.gallery, drawn.probes, prior=0.3)
+    named, unknown, other = 0, 0, 0
+    for k, mate in enumerate(drawn.mate):
+        named += mate < 0 and found.is_named[k]
+        unknown += mate >= 0 and not found.is_named[k]
+        other += mate >= 0 and found.is_named[k] and found.person[k] != mate
+    num_known = (drawn.mate >= 0).sum()
+    rates = [each.estimate for each in strangers.rates(drawn, found)]
+    assert rates == [named / (len(drawn.mate) - num_known), unknown / num_known, other / num_known]
+    at_rate = strangers.threshold(model, drawn, 0.2)
+    assert at_rate.num_people == len(set(ids[split.held_out]))
 
 
 def test_a_kind_that_cannot_be_fitted_is_left_out(tmp_path):
@@ -141,16 +207,19 @@ def test_a_kind_that_cannot_be_fitted_is_left_out(tmp_path):
     features = rng.normal(size=(12, 40))[people] + 0.3 * rng.normal(size=(24, 40))
     features[:, 5] = 0.0  # a constant dimension: the noise of Joint Bayes is singular there
     embeddings.save(tmp_path / "set.npz", features, people)
-    results = launch.execute(run, settings(tmp_path / "set.npz"), tmp_path / "run")
+    results = launch.execute(run, settings(tmp_path / "set.npz", share_calibrate=0.4), tmp_path / "run")
     assert results["saved verifier"] == "cosine"
-    assert json.loads((tmp_path / "run" / "results.json").read_text())["Joint Bayes: EER"] is None
+    assert "Joint Bayes: EER" not in json.loads((tmp_path / "run" / "results.json").read_text())
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "Joint Bayes</td>" in page or "Joint Bayes</th>" in page
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"kinds": ("cosinus",)}, "config.kinds.* must be one of .*Did you mean 'cosine'"),
-        ({"share_test": 0.6, "share_calibrate": 0.4}, r"config.share_test \+ config.share_calibrate must lie in"),
+        ({"share_calibrate": 0.95}, "config.share_calibrate must lie in"),
+        ({"num_folds": 1}, "config.num_folds must be at least 2"),
         ({"num_choice_folds": 1}, "config.num_choice_folds must be at least 2"),
         ({"prior": 0.0}, "config.prior must lie in"),
     ],

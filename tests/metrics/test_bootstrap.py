@@ -28,6 +28,8 @@ def test_the_estimates_are_the_metrics_of_the_data(rng):
     assert_close(result.auc.estimate, verification.auc(curve))
     assert_close(result.cllr.estimate, calibration.cllr(scores, same))
     assert_close(result.accuracy.estimate, np.mean((scores >= -1.5) == same))
+    assert_close(result.far_there.estimate, (scores >= -1.5)[~same].mean())
+    assert_close(result.vr_there.estimate, (scores >= -1.5)[same].mean())
     rates = np.array([verification.verification_rate(curve, far) for far in FAR])
     assert_close(result.verification_rate.estimate, rates)
     band = np.array([verification.verification_rate(curve, far) for far in result.band_far])
@@ -50,7 +52,7 @@ def test_the_estimates_are_the_metrics_of_the_data(rng):
 
 def test_without_a_threshold_there_is_no_accuracy(rng):
     result = bootstrap.subject_bootstrap(*tied_people(rng), rng=rng, num_resamples=5)
-    assert result.accuracy is None
+    assert (result.accuracy, result.far_there, result.vr_there) == (None, None, None)
 
 
 def test_names_of_subjects_and_the_order_of_pairs_change_nothing(rng):

@@ -31,7 +31,11 @@ def test_a_resample_equals_its_pairs_written_out(rng, decimals):
         assert_close(actual.eer[i], float(ref.eer(points)))
         assert_close(actual.auc[i], float(ref.auc(listed, labels)))
         assert_close(actual.cllr[i], ref.cllr(listed, labels))
-        assert_close(actual.accuracy[i], np.mean((np.array(listed) >= -2.0) == labels))
+        accepted, labels = np.array(listed) >= -2.0, np.array(labels, bool)
+        assert_close(actual.accuracy[i], np.mean(accepted == labels))
+        assert_close(actual.far_there[i], accepted[~labels].mean())
+        assert_close(actual.vr_there[i], accepted[labels].mean())
+        np.testing.assert_array_equal(actual.num_pairs[i], [labels.sum(), (~labels).sum()])
         assert_close(actual.rates[i], np.array([float(ref.verification_rate(points, far)) for far in FAR]))
 
 

@@ -2,7 +2,9 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
+from scipy import stats
 
+from jaxface import metrics
 from jaxface.metrics import identification as ident
 from tests.metrics.people import levels
 from tests.reference import metrics_reference as ref
@@ -123,3 +125,55 @@ def test_what_identification_refuses():
         ident.cmc(np.zeros((2, 0)), [0, 1], [])
     with pytest.raises(ValueError, match=r"far must lie in \[0, 1\]"):
         ident.identification_rate(ident.open_set([[1.0, 0.0]], [0], [0, 1]), 2.0)
+
+
+def test_a_threshold_for_strangers_counts_people():
+    best = [9.0, 8.0, 1.0, 2.0, 7.0, 3.0]  # the first person has three photos, two of them high
+    people = ["a", "a", "a", "b", "c", "d"]
+    found = metrics.stranger_threshold(best, people, far=0.42)
+    assert (found.threshold, found.num_people) == (7.0, 4)
+    assert found.far.estimate == pytest.approx(5 / 12)
+    stricter = metrics.stranger_threshold(best, people, far=0.2)
+    assert (stricter.threshold, stricter.far.estimate) == (8.0, pytest.approx(1 / 6))
+
+
+def test_tied_strangers_pass_together():
+    found = metrics.stranger_threshold([1.0, 1.0, 0.0, 0.0], [0, 1, 2, 3], far=0.25)
+    assert found.threshold == np.nextafter(1.0, 2.0)  # at 1.0 half of them would pass
+    assert metrics.stranger_threshold([1.0, 1.0, 0.0, 0.0], [0, 1, 2, 3], far=0.5).threshold == 1.0
+
+
+def test_the_interval_for_strangers_is_that_of_clopper_and_pearson():
+    rng = np.random.default_rng(0)
+    best = rng.normal(size=500)
+    found = metrics.stranger_threshold(best, np.arange(500), far=0.01)
+    assert found.threshold == np.sort(best)[-5]
+    exact = stats.binomtest(5, 500).proportion_ci(0.95, method="exact")
+    assert (found.far.low, found.far.high) == pytest.approx((exact.low, exact.high))
+    few = metrics.stranger_threshold(best[:20], np.arange(20), far=0.01)
+    assert few.threshold > best[:20].max()
+    assert (few.far.estimate, few.far.low) == (0.0, 0.0)
+    assert few.far.high == pytest.approx(1 - 0.025 ** (1 / 20))
+
+
+def test_the_interval_for_strangers_covers_the_true_rate():
+    rng = np.random.default_rng(1)
+    held = 0
+    for _ in range(300):
+        found = metrics.stranger_threshold(rng.normal(size=200), np.arange(200), far=0.03)
+        held += found.far.low <= stats.norm.sf(found.threshold) <= found.far.high
+    assert held >= 0.93 * 300
+
+
+@pytest.mark.parametrize(
+    ("best", "people", "far", "message"),
+    [
+        ([], [], 0.1, "the number of strangers must be at least 1"),
+        ([np.nan, 1.0], [0, 1], 0.1, "best must not be NaN"),
+        ([1.0, 2.0], [0], 0.1, "people must have shape"),
+        ([1.0], [0], 1.5, "far must lie in"),
+    ],
+)
+def test_what_a_threshold_for_strangers_refuses(best, people, far, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.stranger_threshold(best, people, far=far)

@@ -6,7 +6,7 @@ from jaxface.faces import pipeline
 from jaxface.joint_bayes import JointBayes
 from jaxface.losses.calibration import Affine
 from jaxface.subspace import LinearMap
-from jaxface.verifier import Verifier, coordinates, kinds, score, training
+from jaxface.verifier import Verifier, coordinates, kinds, presence, score, training
 from tests.transformations import Case
 
 D, R = 5, 3
@@ -61,5 +61,7 @@ EXEMPT = [
     score.enroll,  # counts must be known
     score.score_sets,
     score.identify,  # on the host
+    score.evidence,
     score.posterior,
+    presence.fit_presence,  # draws on the host; its regression is that of losses
 ]

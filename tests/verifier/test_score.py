@@ -63,12 +63,13 @@ def test_a_probe_is_named_where_that_is_the_most_probable_of_all_and_nobody(fitt
     np.testing.assert_allclose(named.probability, posterior.max(axis=0), rtol=1e-9)
     # More probable than "nobody" alone: the weight of the best person against that of a stranger.
     np.testing.assert_array_equal(named.is_named, weight.max(axis=0) >= 0.7)
-    assert named.threshold == pytest.approx(np.log(0.7 / 0.3) + np.log(6))
+    assert_close(named.evidence, scores.max(axis=0) - np.log(6))
+    assert named.threshold == pytest.approx(np.log(0.7 / 0.3))
 
 
 def test_ratios_beyond_the_range_of_exp_have_a_posterior():
-    scores = 1e4 * np.array([[2.0, -3.0], [0.5, -1.0]])
-    found = verifier.score.posterior(scores, prior=0.3)
+    evidence = 1e4 * np.array([[2.0, -3.0], [0.5, -1.0]])
+    found = verifier.score.posterior(evidence, prior=0.3)
     np.testing.assert_allclose(found, [[1.0, 0.0], [0.0, 0.0]], atol=1e-12)
 
 
