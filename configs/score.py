@@ -5,6 +5,8 @@
         --config.images.root=FOLDER --config.pairs=PAIRS.csv
 
 Takes seconds. On the test images that `experiments.verify` leaves in its folder it gives the error rates of its report.
+
+`--config.far=0.01 --config.strangers.root=FOLDER` sets the threshold by a rate of false accepts.
 """
 
 from ml_collections import ConfigDict
@@ -23,6 +25,10 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.pairs = placeholder(str)  # verify: CSV with the header a,b,same, or a,b if the truth is unknown
     config.gallery = _folder(min_people=1)  # identify: people to know, one folder each, any number of photos
     config.probes = _folder(min_people=0)  # identify: photos to name; names of folders only count right answers
+    config.far = placeholder(float)  # share of impostors, or of strangers, who may pass; instead of the prior
+    config.strangers = _folder(min_people=1)  # with far: known people who are in no fit and not in your data
+    config.max_images = 10  # with far: of a stranger in pairs
+    config.num_resamples = 1000  # with far: of the strangers, for the interval of pairs
     return common.variant(config, variant, {"identify": _identify})
 
 

@@ -1,12 +1,14 @@
 """Probes among enrolled people: who is it, or nobody?"""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common import inputs
-from experiments.score import report
+from experiments.common.inputs import Vectors
+from experiments.score import false_accepts, report
 from jaxface import verifier
 from jaxface.data import overlap
 from jaxface.reports.tables import Cell, Table
@@ -20,13 +22,23 @@ def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]
     """The most probable person of each probe, and error rates for probes in folders with known names."""
     gallery, probes = (inputs.load_vectors(section, model.steps) for section in (config.gallery, config.probes))
     enrolled = verifier.enroll(verifier.encode_vectors(model, gallery.x), gallery.ids, num_people=len(gallery.names))
-    answer = verifier.identify(model, enrolled, verifier.encode_vectors(model, probes.x), prior=config.prior)
+    stated = None
+    if config.far is not None:
+        strangers = false_accepts.load(config, model, {"gallery": gallery, "probes": _named(probes)})
+        stated = false_accepts.of_gallery(config, model, enrolled, strangers)
+    answer = verifier.identify(
+        model,
+        enrolled,
+        verifier.encode_vectors(model, probes.x),
+        prior=config.prior,
+        threshold=None if stated is None else stated.threshold,
+    )
     nearest = np.array([str(gallery.names[k]) for k in answer.person])
     decision = np.where(answer.is_named, nearest, "unknown")
     folder = np.array([str(probes.names[k]) if k >= 0 else "" for k in probes.ids])
     files = probes.files or tuple(f"row {k}" for k in range(len(folder)))
-    rows = list(zip(files, nearest, answer.llr, answer.probability, decision, folder, strict=True))
-    report.write_csv(workdir, ("probe", "nearest_person", "llr", "probability", "decision", "folder"), rows)
+    rows = list(zip(files, nearest, answer.evidence, answer.probability, decision, folder, strict=True))
+    report.write_csv(workdir, ("probe", "nearest_person", "evidence", "probability", "decision", "folder"), rows)
 
     is_enrolled_image = overlap.identical_rows(gallery.x, probes.x)
     has_known_name = np.isin(folder, [str(name) for name in gallery.names])
@@ -44,11 +56,23 @@ def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]
         "strangers given a name": int((named & stranger).sum()),
         "threshold": answer.threshold,
     }
+    if stated is not None:
+        results["stated rate of strangers given a name"] = stated.far.estimate
+    if stranger.any():
+        results["rate of strangers given a name"] = float(named[stranger].mean())
+    if known.any():
+        results["rate of enrolled people called unknown"] = float((~named)[known].mean())
     shown: list[tuple[Cell, ...]] = [
-        (file, str(person), float(llr), float(probability), str(name))
-        for file, person, llr, probability, name, _ in rows[:_NUM_SHOWN]
+        (file, str(person), float(evidence), float(probability), str(name))
+        for file, person, evidence, probability, name, _ in rows[:_NUM_SHOWN]
     ]
-    header = ("probe", "nearest person", "LLR", "probability", "decision")
+    header = ("probe", "nearest person", "evidence", "probability", "decision")
     table = Table(header, shown, "The first probes; all in scores.csv")
-    report.page(config, workdir, "Identification of probes", results, [table], probes.credit)
+    report.page(config, workdir, "Identification of probes", results, [table], probes.credit, stated=stated)
     return results
+
+
+def _named(probes: Vectors) -> Vectors:
+    """The probes whose folder says whom they show."""
+    rows = np.flatnonzero(probes.ids >= 0)
+    return dataclasses.replace(probes, x=probes.x[rows], ids=probes.ids[rows])

@@ -7,6 +7,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common.publish import publish
+from experiments.score.false_accepts import Stated
 from jaxface.reports import sheets
 from jaxface.reports.html import Picture, Section
 from jaxface.reports.tables import Cell, Estimate, Table, csv_text, percent
@@ -16,6 +17,11 @@ from jaxface.runtime.workdir import Workdir
 _NUM_SHOWN = 6
 _RATES = (
     "EER",
+    "FAR at the threshold",
+    "VR at the threshold",
+    "stated rate of strangers given a name",
+    "rate of strangers given a name",
+    "rate of enrolled people called unknown",
     "accuracy at the threshold",
     "identification rate of these",
     "largest share of a person in the same pairs",
@@ -66,14 +72,25 @@ def _in_words(name: str, value: float | None) -> tuple[str, Cell]:
 
 
 def page(
-    config: ConfigDict, workdir: Workdir, title: str, results: dict[str, Any], blocks: list[Any], credit: str
+    config: ConfigDict,
+    workdir: Workdir,
+    title: str,
+    results: dict[str, Any],
+    blocks: list[Any],
+    credit: str,
+    *,
+    stated: Stated | None = None,
 ) -> None:
-    """The numbers, and how to read a ratio."""
+    """The numbers, and how to read a ratio; `stated` is what set the threshold if it was not the prior."""
     rows: list[tuple[Cell, ...]] = [_in_words(name, value) for name, value in results.items()]
     what = "one person" if config.task == "verify" else "somebody enrolled"
     prose = (
-        f"A ratio (in nats) above the threshold means that, at a prior of {config.prior:g} for {what}, this answer "
-        "is more probable than every other. Another prior moves the threshold, not the ratios."
+        stated.in_words()
+        if stated is not None
+        else (
+            f"A ratio (in nats) above the threshold means that, at a prior of {config.prior:g} for {what}, this answer "
+            "is more probable than every other. Another prior moves the threshold, not the ratios."
+        )
     )
     notes = "; ".join(f"{name}: {text}" for name, text in params_io.notes(config.model).items())
     publish(

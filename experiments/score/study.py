@@ -10,8 +10,8 @@ threshold of that prior, and a page. If the truth is known it reports the error 
 `same`, or a probe's folder the name of an enrolled person.
 
 The prior of a pair is the probability of one person, before looking. The prior of a probe is the probability that it
-shows somebody enrolled, the same for each person: with N people a probe is named if its ratio exceeds the threshold of
-a pair by log N.
+shows somebody enrolled, the same for each person. With `--config.far=0.01 --config.strangers.root=...` the threshold is
+the one that so many of these strangers pass, and the page says in which interval the rate of other strangers lies.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 from ml_collections import ConfigDict
 
 from experiments.common import fields, inputs
-from experiments.score import identification, verification
+from experiments.score import false_accepts, identification, verification
 from jaxface.core import checks
 from jaxface.runtime import params_io
 from jaxface.runtime.workdir import Workdir
@@ -34,11 +34,13 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     checks.between("config.prior", config.prior, 0.0, 1.0, closed_low=False, closed_high=False)
     if config.model is None:
         raise ValueError("--config.model is missing: name a verifier, e.g. runs/verify/params/verifier.safetensors.")
+    false_accepts.check(config)
     workdir.uses(
         model=config.model,
         images=inputs.path_of(config.images),
         pairs=config.pairs,
         gallery=inputs.path_of(config.gallery),
         probes=inputs.path_of(config.probes),
+        strangers=inputs.path_of(config.strangers),
     )
     return TASKS[config.task](config, workdir, params_io.load(config.model, Verifier))

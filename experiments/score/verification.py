@@ -1,5 +1,6 @@
 """Pairs of a file: one person or two?"""
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import jax
@@ -7,7 +8,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common import inputs
-from experiments.score import report
+from experiments.score import false_accepts, report
 from jaxface import verifier
 from jaxface.data import pairs
 from jaxface.losses import calibration
@@ -36,8 +37,14 @@ def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]
         )
     faces = inputs.load_vectors(config.images, model.steps)
     z = verifier.encode_vectors(model, faces.x)
+    stated = None
+    if config.far is not None:
+        known = np.flatnonzero(faces.ids >= 0)
+        named = dataclasses.replace(faces, x=faces.x[known], ids=faces.ids[known])
+        stated = false_accepts.of_pairs(config, model, false_accepts.load(config, model, {"images": named}))
+    least = None if stated is None else stated.threshold
     first, second, is_same, scores, is_accepted, threshold = decide(
-        workdir, "scores.csv", model, z, faces.files, config.pairs, prior=config.prior
+        workdir, "scores.csv", model, z, faces.files, config.pairs, prior=config.prior, threshold=least
     )
     results: dict[str, Any] = {
         "pairs": len(scores),
@@ -55,7 +62,7 @@ def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]
             results["largest share of a person in the same pairs"] = share
     right = None if is_same is None else is_accepted == is_same
     pictures = [] if faces.images is None else report.surest(faces.images, first, second, scores, right)
-    report.page(config, workdir, "Verification of pairs", results, pictures, faces.credit)
+    report.page(config, workdir, "Verification of pairs", results, pictures, faces.credit, stated=stated)
     return results
 
 
@@ -68,15 +75,17 @@ def decide(
     file_of_pairs: str,
     *,
     prior: float,
+    threshold: float | None = None,
 ) -> Decisions:
     """The decisions on the pairs of a file, also as the CSV `name` in the run's folder.
 
     coordinates: `[n, r]` of the images that `files` `[n]` name.
-    prior: probability of one person before looking; it sets the threshold.
+    prior: probability of one person before looking; it sets the threshold unless there is one.
     """
     first, second, is_same = _pairs(file_of_pairs, files)
     scores = np.asarray(verifier.score_pairs(model, coordinates, first, second))
-    threshold = verification.bayes_threshold(prior=prior, cost_miss=1.0, cost_false_accept=1.0)
+    if threshold is None:
+        threshold = verification.bayes_threshold(prior=prior, cost_miss=1.0, cost_false_accept=1.0)
     probability = np.asarray(calibration.probability(scores, prior=prior))
     is_accepted = scores >= threshold
     names = ([files[row] for row in rows] for rows in (first, second))
@@ -98,6 +107,10 @@ def _pairs(file: str, files: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, n
 def _rates(scores: np.ndarray, is_accepted: np.ndarray, is_same: np.ndarray) -> dict[str, float]:
     """The accuracy; EER and Cllr if there are pairs of both kinds."""
     rates = {"accuracy at the threshold": float((is_accepted == is_same).mean())}
+    if not is_same.all():
+        rates["FAR at the threshold"] = float(is_accepted[~is_same].mean())
+    if is_same.any():
+        rates["VR at the threshold"] = float(is_accepted[is_same].mean())
     if is_same.any() and not is_same.all():
         rates["EER"] = verification.eer(verification.roc(scores, is_same))
         rates["Cllr"] = calibration_metrics.cllr(scores, is_same)

@@ -3,14 +3,16 @@
 import csv
 import json
 
+import jax
 import numpy as np
 import pytest
 
 from configs import verify as verify_config
 from experiments.score import study as score
 from experiments.verify import study as verify
-from jaxface import data
-from jaxface.runtime import launch
+from jaxface import data, verifier
+from jaxface.data import synthetic
+from jaxface.runtime import launch, params_io
 from tests.experiments import again
 from tests.experiments.problems import embeddings, scoring
 
@@ -54,16 +56,95 @@ def test_people_are_enrolled_and_probes_named(verified, tmp_path):
     assert found["people enrolled"] == 10
     assert found["probes that are enrolled images, in none of the rates"] == 0
     assert found["identification rate of these"] > 0.5
-    assert found["threshold"] == pytest.approx(np.log(10))
+    assert found["threshold"] == 0.0  # a prior of one half
     assert found["strangers given a name"] == 0
     with (tmp_path / "who" / "scores.csv").open() as file:
         rows = list(csv.DictReader(file))
-    named = np.array([float(row["llr"]) >= np.log(10) for row in rows])
+    named = np.array([float(row["evidence"]) >= 0.0 for row in rows])
     assert [row["decision"] == "unknown" for row in rows] == (~named).tolist()
     assert found["called unknown"] == found["enrolled people called unknown"] == (~named).sum()
     # More probable than anybody else and than a stranger, or not more probable than not.
     assert all(float(row["probability"]) < 0.5 for row, is_named in zip(rows, named, strict=True) if not is_named)
     assert json.loads((tmp_path / "who" / "results.json").read_text()) == found
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """A verifier of made people as a file, and 30 others as vectors."""
+    folder = tmp_path_factory.mktemp("known")
+    made = synthetic.gaussian_identities(np.random.default_rng(2), num_people=50, images_per_person=4, dim=6)
+    x, ids = made.features, made.ids
+    model, _ = verifier.fit(
+        jax.random.key(0), x[:80], ids[:80], num_people=20, num_components=6, num_iters=5, length_normalize=False
+    )
+    (folder / "model.safetensors").write_bytes(params_io.to_bytes(model))
+    return folder, model, x[80:], ids[80:] - 20
+
+
+def vectors_file(file, x, ids):
+    names = [f"p{k:02d}/{row}.jpg" for row, k in enumerate(ids)]
+    data.embeddings.save(file, x, [f"p{k:02d}" for k in ids], files=names)
+    return names
+
+
+def test_a_rate_of_strangers_sets_the_threshold_of_names(known, tmp_path):
+    folder, model, x, ids = known
+    first = np.arange(len(ids)) % 4 == 0
+    enrolled, probes, strangers = (ids < 10) & first, (ids < 16) & ~first, ids >= 16
+    for name, rows in (("gallery", enrolled), ("probes", probes), ("strangers", strangers)):
+        vectors_file(tmp_path / f"{name}.npz", x[rows], ids[rows])
+    settings = {f"{name}__root": str(tmp_path / f"{name}.npz") for name in ("gallery", "probes", "strangers")}
+    loaders = {f"{name}__loader": "embeddings" for name in ("gallery", "probes", "strangers")}
+    config = scoring("identify", model=str(folder / "model.safetensors"), far=0.2, **settings, **loaders)
+    found = launch.execute(score.run, config, tmp_path / "who")
+    gallery = verifier.enroll(verifier.encode_vectors(model, x[enrolled]), ids[enrolled], num_people=10)
+    best = verifier.identify(model, gallery, verifier.encode_vectors(model, x[strangers]), prior=0.5).evidence
+    per_person = np.array([(best[ids[strangers] == k] >= found["threshold"]).mean() for k in range(16, 30)])
+    assert per_person.mean() == pytest.approx(found["stated rate of strangers given a name"])
+    assert per_person.mean() <= 0.2
+    answer = verifier.identify(model, gallery, verifier.encode_vectors(model, x[probes]), prior=0.5)
+    named = answer.evidence >= found["threshold"]
+    is_stranger = ids[probes] >= 10
+    assert found["rate of strangers given a name"] == pytest.approx(named[is_stranger].mean())
+    assert found["rate of enrolled people called unknown"] == pytest.approx((~named)[~is_stranger].mean())
+    page = (tmp_path / "who" / "report.html").read_text()
+    assert "The threshold is that of a rate of false accepts, from 14 strangers" in page
+    config.unlock().probes.root = settings["strangers__root"]
+    with pytest.raises(ValueError, match="strangers and probes must show different people; 'p16'"):
+        launch.execute(score.run, config.lock(), tmp_path / "both")
+
+
+def test_a_rate_of_impostors_sets_the_threshold_of_pairs(known, tmp_path):
+    folder, model, x, ids = known
+    mine, strangers = ids < 16, ids >= 16
+    names = vectors_file(tmp_path / "mine.npz", x[mine], ids[mine])
+    vectors_file(tmp_path / "strangers.npz", x[strangers], ids[strangers])
+    rows = [f"{names[a]},{names[b]},{int(a // 4 == b // 4)}" for a in range(0, 64, 5) for b in range(a + 1, 64, 7)]
+    (tmp_path / "pairs.csv").write_text("\n".join(["a,b,same", *rows]) + "\n")
+    config = scoring(
+        None, model=str(folder / "model.safetensors"), images__loader="embeddings", pairs=str(tmp_path / "pairs.csv"),
+        images__root=str(tmp_path / "mine.npz"), strangers__loader="embeddings", far=0.05, num_resamples=60,
+        strangers__root=str(tmp_path / "strangers.npz"),
+    )  # fmt: skip
+    found = launch.execute(score.run, config, tmp_path / "scored")
+    z = verifier.encode_vectors(model, x[strangers])
+    trial = data.pairs.all_pairs(ids[strangers])
+    scores = np.asarray(verifier.score_pairs(model, z, trial.first, trial.second))
+    far = (scores[~trial.is_same] >= found["threshold"]).mean()
+    assert far <= 0.05 < (scores[~trial.is_same] >= np.nextafter(found["threshold"], -np.inf) - 0.05).mean() + 0.01
+    assert 0 <= found["FAR at the threshold"] <= 1
+    page = (tmp_path / "scored" / "report.html").read_text()
+    assert f"from 14 strangers: {100 * far:.2g} % of them pass, for other people between" in page
+
+
+def test_a_rate_needs_strangers_and_strangers_a_rate(known, tmp_path):
+    model = str(known[0] / "model.safetensors")
+    for settings in ({"far": 0.01}, {"strangers__root": "some.npz"}):
+        with pytest.raises(ValueError, match=r"needs both --config.far=0.01 and --config.strangers.root"):
+            launch.execute(score.run, scoring(None, model=model, **settings), tmp_path / "a")
+    beyond = scoring(None, model=model, far=1.5, strangers__root="some.npz")
+    with pytest.raises(ValueError, match=r"config\.far must lie in"):
+        launch.execute(score.run, beyond, tmp_path / "b")
 
 
 def test_an_enrolled_photo_is_no_probe(verified, tmp_path):
