@@ -152,6 +152,6 @@ def _million(config: ConfigDict) -> None:
     config.streaming.num_atoms = 4096
     config.streaming.batch_size = 4000
     config.streaming.batches_a_segment = 25
-    config.streaming.num_first = 8000
+    config.streaming.num_first = 4096
     config.streaming.num_first_iters = 0
     config.streaming.num_iters = 0
