@@ -14,7 +14,14 @@ author = "The jaxface authors"
 project_copyright = "the jaxface authors, Apache License 2.0"
 version = release = jaxface.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "rooms", "plain_docstrings", "mathml"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.viewcode",
+    "rooms",
+    "plain_docstrings",
+    "mathml",
+]
 exclude_patterns = ["_build", "images"]
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3

@@ -13,13 +13,19 @@ def _inline(writer: Any, node: nodes.math) -> None:
 
 
 def _block(writer: Any, node: nodes.math_block) -> None:
-    number = f'<span class="eqno">({node["number"]})</span>' if node.get("number") else ""
+    number = (
+        f'<span class="eqno">({node["number"]})</span>' if node.get("number") else ""
+    )
     markup = latex2mathml.tex2mathml(node.astext(), as_block=True)
-    writer.body.append(writer.starttag(node, "div", CLASS="math") + number + markup + "</div>\n")
+    writer.body.append(
+        writer.starttag(node, "div", CLASS="math") + number + markup + "</div>\n"
+    )
     raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Registers the renderer `mathml`."""
-    app.add_html_math_renderer("mathml", inline_renderers=(_inline, None), block_renderers=(_block, None))
+    app.add_html_math_renderer(
+        "mathml", inline_renderers=(_inline, None), block_renderers=(_block, None)
+    )
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -72,7 +72,9 @@ def _parts(lines: list[str]) -> list[list[str]]:
     if not lines or _columns(_dedented(lines)):
         return [lines] if lines else []
     first = lines[0].startswith(" ")
-    cut = next((i for i, line in enumerate(lines) if line.startswith(" ") != first), len(lines))
+    cut = next(
+        (i for i, line in enumerate(lines) if line.startswith(" ") != first), len(lines)
+    )
     return [lines[:cut], *_parts(lines[cut:])]
 
 
@@ -87,11 +89,19 @@ def _dedented(lines: Sequence[str]) -> list[str]:
 
 def _columns(lines: Sequence[str]) -> list[list[str]] | None:
     """Rows of a table of aligned columns, or None; a line without a first cell continues the row above it."""
-    cells = [[(match.start(), match.group()) for match in _CELL.finditer(line)] for line in lines]
+    cells = [
+        [(match.start(), match.group()) for match in _CELL.finditer(line)]
+        for line in lines
+    ]
     starts = sorted({start for row in cells for start, _ in row})
     heads = [row for row in cells if row and row[0][0] == 0]
     aligned = starts == [start for start, _ in max(heads, key=len, default=[])]
-    if len(heads) < 2 or not 2 <= len(starts) <= 4 or not aligned or any(len(row) < 2 for row in heads):
+    if (
+        len(heads) < 2
+        or not 2 <= len(starts) <= 4
+        or not aligned
+        or any(len(row) < 2 for row in heads)
+    ):
         return None
     rows: list[list[str]] = []
     for row in cells:
@@ -121,7 +131,11 @@ def _paragraph(lines: Sequence[str], arguments: Collection[str]) -> list[str]:
     for line in lines:
         match = _ARGUMENT.match(line)
         if match and set(match.group(1).split(", ")) <= set(arguments):
-            items.append(f"`{match.group(1)}`: {line[match.end() :]}".replace(", ", "`, `", match.group(1).count(", ")))
+            items.append(
+                f"`{match.group(1)}`: {line[match.end() :]}".replace(
+                    ", ", "`, `", match.group(1).count(", ")
+                )
+            )
         elif items:
             items[-1] += " " + line
         else:
@@ -150,8 +164,15 @@ def _definitions(module: str) -> dict[str, ast.AST]:
 
 def _definition(thing: Any) -> ast.AST | None:
     thing = inspect.unwrap(thing) if callable(thing) else thing
-    module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
-    if not isinstance(module, str) or not module.startswith("jaxface") or not isinstance(name, str):
+    module, name = (
+        getattr(thing, "__module__", None),
+        getattr(thing, "__qualname__", None),
+    )
+    if (
+        not isinstance(module, str)
+        or not module.startswith("jaxface")
+        or not isinstance(name, str)
+    ):
         return None
     return _definitions(module).get(name)
 
@@ -168,15 +189,23 @@ def _fields(cls: type) -> list[list[str]]:
     for item in node.body:
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
             annotation = ast.unparse(item.annotation)
-            _, _, comment = lines[item.end_lineno - 1][item.end_col_offset :].partition("#")
+            _, _, comment = lines[item.end_lineno - 1][item.end_col_offset :].partition(
+                "#"
+            )
             if not annotation.startswith("ClassVar"):
                 found.append([item.target.id, f"`{annotation}`", comment.strip()])
     return found
 
 
-def _on_docstring(_app: Sphinx, what: str, _name: str, thing: Any, _options: Any, lines: list[str]) -> None:
+def _on_docstring(
+    _app: Sphinx, what: str, _name: str, thing: Any, _options: Any, lines: list[str]
+) -> None:
     node = _definition(thing) if what in ("function", "method") else None
-    arguments = [argument.arg for argument in _arguments(node)] if isinstance(node, ast.FunctionDef) else []
+    arguments = (
+        [argument.arg for argument in _arguments(node)]
+        if isinstance(node, ast.FunctionDef)
+        else []
+    )
     lines[:] = convert("\n".join(lines), arguments)
     if what == "class" and (fields := _fields(thing)):
         lines += _table(fields)
@@ -187,11 +216,21 @@ def _arguments(node: ast.FunctionDef) -> list[ast.arg]:
 
 
 def _on_signature(
-    _app: Sphinx, what: str, _name: str, thing: Any, _options: Any, signature: str | None, returns: str | None
+    _app: Sphinx,
+    what: str,
+    _name: str,
+    thing: Any,
+    _options: Any,
+    signature: str | None,
+    returns: str | None,
 ) -> tuple[str | None, str | None] | None:
     """The signature as it is written, instead of one with every alias spelled out."""
     if what == "class" and (fields := _fields(thing)):
-        names = "value" if issubclass(thing, enum.Enum) else ", ".join(field[0] for field in fields)
+        names = (
+            "value"
+            if issubclass(thing, enum.Enum)
+            else ", ".join(field[0] for field in fields)
+        )
         return f"({'*, ' if dataclasses.is_dataclass(thing) else ''}{names})", None
     node = _definition(thing)
     if not isinstance(node, ast.FunctionDef):
@@ -199,12 +238,18 @@ def _on_signature(
     arguments = copy.copy(node.args)
     if what == "method":
         arguments.args = arguments.args[1:]
-    return f"({ast.unparse(arguments)})", ast.unparse(node.returns) if node.returns else None
+    return f"({ast.unparse(arguments)})", ast.unparse(
+        node.returns
+    ) if node.returns else None
 
 
-def _on_skip(_app: Sphinx, what: str, name: str, thing: Any, skip: bool, _options: Any) -> bool | None:
+def _on_skip(
+    _app: Sphinx, what: str, name: str, thing: Any, skip: bool, _options: Any
+) -> bool | None:
     """Fields are listed with their class already; inherited exceptions' and tuples' machinery says nothing."""
-    if what == "class" and (type(thing).__name__ == "_tuplegetter" or name in ("add_note", "with_traceback")):
+    if what == "class" and (
+        type(thing).__name__ == "_tuplegetter" or name in ("add_note", "with_traceback")
+    ):
         return True
     return skip
 

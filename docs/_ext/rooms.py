@@ -22,7 +22,9 @@ _ROOT = Path(__file__).parents[2]
 def names() -> list[str]:
     """The rooms: every package in `jaxface`."""
     package = importlib.import_module("jaxface")
-    return sorted(info.name for info in pkgutil.iter_modules(package.__path__) if info.ispkg)
+    return sorted(
+        info.name for info in pkgutil.iter_modules(package.__path__) if info.ispkg
+    )
 
 
 def page(room: str) -> str:
@@ -63,7 +65,10 @@ def studies_table() -> str:
     return "\n".join(["| study | what it does |", "| --- | --- |", *rows])
 
 
-TABLES: dict[str, Callable[[], str]] = {"% rooms": rooms_table, "% studies": studies_table}
+TABLES: dict[str, Callable[[], str]] = {
+    "% rooms": rooms_table,
+    "% studies": studies_table,
+}
 
 
 def _fill(_app: Sphinx, _docname: str, source: list[str]) -> None:
@@ -78,7 +83,9 @@ def _write(app: Sphinx) -> None:
     for file in set(folder.iterdir()) - pages.keys():
         file.unlink()
     for file, text in pages.items():
-        if not file.is_file() or file.read_text() != text:  # an unchanged page keeps its time and is not built again
+        if (
+            not file.is_file() or file.read_text() != text
+        ):  # an unchanged page keeps its time and is not built again
             file.write_text(text)
 
 

@@ -57,7 +57,7 @@ def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]
         "threshold": answer.threshold,
     }
     if stated is not None:
-        results["stated rate of strangers given a name"] = stated.far.estimate
+        results["stated rate of strangers given a name"] = float(stated.far.estimate)
     if stranger.any():
         results["rate of strangers given a name"] = float(named[stranger].mean())
     if known.any():

@@ -110,16 +110,20 @@ def subject_intervals(drawn: Draws, *, level: float = 0.95) -> SubjectIntervals:
     intervals.check_level(level)
     num_far = drawn.far.size
     rates = _interval(drawn, "rates", level)
-    names = ("accuracy", "far_there", "vr_there")
+    has_threshold = drawn.threshold is not None
     return SubjectIntervals(
-        *(_interval(drawn, name, level) for name in ("eer", "auc", "cllr")),
-        *(None if drawn.threshold is None else _interval(drawn, name, level) for name in names),
-        drawn.far,
-        _columns(rates, np.arange(num_far)),
-        drawn.band_far,
-        _columns(rates, np.arange(num_far, num_far + drawn.band_far.size)),
-        drawn.num_people,
-        drawn.num_undefined,
+        eer=_interval(drawn, "eer", level),
+        auc=_interval(drawn, "auc", level),
+        cllr=_interval(drawn, "cllr", level),
+        accuracy=_interval(drawn, "accuracy", level) if has_threshold else None,
+        far_there=_interval(drawn, "far_there", level) if has_threshold else None,
+        vr_there=_interval(drawn, "vr_there", level) if has_threshold else None,
+        far=drawn.far,
+        verification_rate=_columns(rates, np.arange(num_far)),
+        band_far=drawn.band_far,
+        band_vr=_columns(rates, np.arange(num_far, num_far + drawn.band_far.size)),
+        num_people=drawn.num_people,
+        num_undefined=drawn.num_undefined,
     )
 
 
@@ -140,7 +144,13 @@ def subject_differences(drawn: Draws, reference: Draws, *, level: float = 0.95) 
     resampled = Statistics(*(_less(*both) for both in zip(drawn.resampled, reference.resampled, strict=True)))
     gaps = drawn._replace(whole=less, resampled=resampled)
     rates = _columns(_interval(gaps, "rates", level), np.arange(drawn.far.size))
-    return SubjectDifferences(*(_interval(gaps, name, level) for name in ("eer", "auc", "cllr")), drawn.far, rates)
+    return SubjectDifferences(
+        eer=_interval(gaps, "eer", level),
+        auc=_interval(gaps, "auc", level),
+        cllr=_interval(gaps, "cllr", level),
+        far=drawn.far,
+        verification_rate=rates,
+    )
 
 
 def _check_same_resamples(drawn: Draws, reference: Draws) -> None:

@@ -73,7 +73,7 @@ def test_builds_locked_and_binds(name, variant):
 @pytest.mark.parametrize(("name", "variant"), CASES)
 def test_variants_change_values_and_never_keys(name, variant):
     changed, plain = config_of(name, variant), config_of(name, None)
-    free = ("pixels.pipelines", "data.options", "target.options")  # named pipelines and arguments of a loader, not fields
+    free = ("pixels.pipelines", "data.options", "target.options")  # named pipelines and arguments of a loader
     assert {k for k in keys(changed) if not k.startswith(free)} == {k for k in keys(plain) if not k.startswith(free)}
 
 

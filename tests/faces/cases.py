@@ -113,8 +113,12 @@ CASES = [
     Case(color_hist.hard_histogram, color, static={"num_bins": 8}),
     Case(color_hist.soft_histogram, color, static={"num_bins": 4}, grad=(0,)),
     Case(block_dct.encode, gray, static={"grid": (4, 3)}, grad=(0,)),
-    Case(variation.vary, lambda rng: (jax.random.key(int(rng.integers(1000))), *gray(rng)),
-         static={"flip": True, "shift": 1.5, "scale": 0.1, "brightness": 0.2}, grad=(1,)),
+    Case(
+        variation.vary,
+        lambda rng: (jax.random.key(int(rng.integers(1000))), *gray(rng)),
+        static={"flip": True, "shift": 1.5, "scale": 0.1, "brightness": 0.2},
+        grad=(1,),
+    ),
     Case(pipeline.encode, lambda rng: (PIPELINE, *gray(rng)), grad=(1,)),
     Case(pipeline.encode_batch, lambda rng: (PIPELINE, rng.random((3, 9, 9, 3))), static={"block_size": 2}),
 ]
