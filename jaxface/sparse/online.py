@@ -105,8 +105,8 @@ def fit_stream(
     steps: list[Step] = []
     for batch in batches:
         x = _signals(batch, features, state)
-        if len(steps) > 1:
-            jax.block_until_ready(steps[-2])  # reading shall not run further ahead than one batch
+        if steps:
+            jax.block_until_ready(steps[-1])  # one batch is made while the one before is learnt from, and no more
         state, step = _reusing(state, x, forgetting, max_coherence, min_share, sparsity=sparsity, block_size=block_size)
         steps.append(step)
     if not steps:
