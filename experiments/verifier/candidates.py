@@ -109,12 +109,17 @@ def _choice(config: ConfigDict, vectors: Vectors, split: Split, key: jax.Array) 
     for k, kind in enumerate(config.kinds):
         for number in range(config.num_choice_folds):
             model, info = _fitted(config, vectors, rows[fold != number], kind, None, key)
-            tested = _limited(config, vectors, rows[fold == number])
+            tested = _limited(config, vectors, _with_mates(vectors.ids, rows[fold == number]))
             trial = pairs.all_pairs(vectors.ids[tested])
             scores = _scores(model, vectors, tested, trial)
             is_usable = int(info.status) < Status.NON_FINITE and np.isfinite(scores).all()
             found[k] += metrics.min_cllr(metrics.roc(scores, trial.is_same)) if is_usable else np.inf
     return found / config.num_choice_folds
+
+
+def _with_mates(ids: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The rows of people with two images or more; the others would only add impostors, by their square."""
+    return rows[np.bincount(ids[rows])[ids[rows]] > 1]
 
 
 def _fitted(
@@ -134,7 +139,7 @@ def _calibrated(
     raw, info = _fitted(config, vectors, split.train, kind, steps, key)
     if int(info.status) >= Status.NON_FINITE:
         return None
-    rows = _limited(config, vectors, split.held_out)
+    rows = _limited(config, vectors, _with_mates(vectors.ids, split.held_out))
     trial = pairs.all_pairs(vectors.ids[rows])
     z = verifier.encode_vectors(raw, jnp.asarray(vectors.x[rows]))
     made, of_calibration = verifier.calibrate(raw, z, *trial)
