@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxface import metrics
-from jaxface.metrics import verification
+from jaxface.metrics import calibration, verification
 from jaxface.reports import figures, score_figures
 
 
@@ -100,3 +100,15 @@ def test_a_million_scores_draw_some_hundred_points(rng):
     figure = score_figures.tippett({"many": (scores, same)})
     assert all(len(points) <= 400 for points in lines_of(figure))
     assert len(figures.to_svg(figure)) < 200_000
+
+
+def test_a_curve_of_many_scores_is_that_of_their_quantiles(rng):
+    scores = np.concatenate([rng.normal(2, 2, 30_000), rng.normal(-2, 2, 90_000)])
+    is_same = np.arange(120_000) < 30_000
+    few, kinds = score_figures._quantiles(scores, is_same)
+    assert (kinds.sum(), (~kinds).sum()) == (20_000, 20_000)
+    odds = np.array([-4.0, 0.0, 3.0])
+    exact = calibration.cross_entropy(scores, is_same, odds)
+    np.testing.assert_allclose(calibration.cross_entropy(few, kinds, odds), exact, rtol=1e-3)
+    short = score_figures._quantiles(scores[29_990:30_010], is_same[29_990:30_010])
+    np.testing.assert_array_equal(np.sort(short[0]), np.sort(scores[29_990:30_010]))
