@@ -8,8 +8,9 @@ a pair is the log-likelihood ratio of "one mu" against "two mus". A source model
     stats       one pass over the images: collect, or zero and add; then sums only: merge, pool, recenter,
                 change_basis, group_by_count
     stream      the same pass over images that do not fit into memory: collect_stream
-    posterior   the E-step (3), (18): full, or the paper's approximate one with means only
+    posterior   the E-step (3), (18): full, the paper's approximate one with means only, or that of PX-EM, expanded
     em          the M-step (5), init from moments, fit
+    factors     fit_low_rank: T_mu = F F' of a given rank, whose range is learned
     transfer    fit_path over the prior weight w = lambda / (1 + lambda), choose_weight, leave_one_out (one person)
     objectives  log-likelihood, the objective that (5) ascends, and (6), (11), (19) of the paper
     scores      the score: llr by Cholesky (differentiable in the parameters), quadratic_form (13), low_rank,
@@ -22,6 +23,7 @@ with few images a person the approximate one drives T_mu to zero even on data fr
 
 from jaxface.joint_bayes import objectives, posterior
 from jaxface.joint_bayes.em import fit, init
+from jaxface.joint_bayes.factors import fit_low_rank
 from jaxface.joint_bayes.model import JointBayes, constrained, free, isotropic, sample
 from jaxface.joint_bayes.objectives import log_likelihood, penalized_objective
 from jaxface.joint_bayes.scores import (
@@ -43,7 +45,7 @@ from jaxface.joint_bayes.stream import collect_stream
 from jaxface.joint_bayes.transfer import choose_weight, fit_path, leave_one_out
 from jaxface.linalg.class_stats import Stats, change_basis, recenter
 
-E_STEPS = {"full": posterior.full, "approximate": posterior.approximate}  # by name
+E_STEPS = {"full": posterior.full, "approximate": posterior.approximate, "expanded": posterior.expanded}  # by name
 
 __all__ = [
     "E_STEPS",
@@ -59,6 +61,7 @@ __all__ = [
     "constrained",
     "diagonalize",
     "fit",
+    "fit_low_rank",
     "fit_path",
     "free",
     "group_by_count",

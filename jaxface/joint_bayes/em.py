@@ -98,7 +98,8 @@ def update(
     relative = jnp.where(jnp.asarray(prior_weight) < 1, jnp.asarray(floor, new.noise_cov.dtype), 0)
     # Pivots grow with the matrix, and T_eps is at least (1 - w) S_w / k.
     least = jnp.asarray((1 - prior_weight) * within_pivot / moments.num_images)
-    noise, jitter = _floored(new.noise_cov, new.identity_cov, relative, least)
+    scale = (jnp.trace(new.noise_cov) + jnp.trace(new.identity_cov)) / len(new.mean)
+    noise, jitter = floored(new.noise_cov, scale, relative, least)
     objective = log_likelihood
     if prior is not None:
         penalty = objectives.divergence(model, prior, stats)
@@ -124,12 +125,14 @@ def fit(
     `floor` is the least pivot of T_eps relative to the mean variance of an image, at least d eps: if a pivot is
     smaller, a ridge of that size is added and reported as jitter. If w = 0 and the images of a person do not vary in
     every direction, the likelihood has no maximum and the status is RANK_DEFICIENT. Gradients are stopped.
+
+    Without a prior `e_step=posterior.expanded` (PX-EM) reaches the maximum in a fraction of the steps.
     """
     if np.shape(prior_weight) != ():
         raise ValueError(
             f"prior_weight must be one number; got shape {np.shape(prior_weight)}. transfer.fit_path takes several."
         )
-    stats, init, prior = checked_problem(stats, init, prior, prior_weight)
+    stats, init, prior = checked_problem(stats, init, prior, prior_weight, e_step=e_step)
     checks.positive("floor", floor)
     return fit_grouped(
         grouped(stats), init, prior, prior_weight, num_iters=num_iters, tol=tol, e_step=e_step, floor=floor
@@ -151,7 +154,7 @@ def fit_grouped(
     """`fit` of grouped statistics, jitted; `transfer` vmaps it over prior weights."""
     prior_weight = jnp.asarray(prior_weight, stats.rows.dtype)
     stats, init, prior, prior_weight = jax.lax.stop_gradient((stats, init, prior, prior_weight))
-    within_pivot = _least_pivot(stats.within)
+    within_pivot = least_pivot(stats.within)
 
     def step(state: tuple[JointBayes, jax.Array]) -> tuple[tuple[JointBayes, jax.Array], jax.Array]:
         model, jitter = state
@@ -162,11 +165,11 @@ def fit_grouped(
 
     start = (init, jnp.zeros((), stats.rows.dtype))
     (model, jitter), trace = loops.iterate(step, start, num_iters=num_iters, tol=tol)
-    status = fitinfo.worst(trace.status, _diagnosis(stats, init, prior, prior_weight, jitter))
+    status = fitinfo.worst(trace.status, diagnosis(stats, init, prior, prior_weight, jitter))
     return model, fitinfo.iterative(status=status, num_iters=trace.num_iters, objective=trace.objective, jitter=jitter)
 
 
-def _diagnosis(
+def diagnosis(
     stats: GroupedStats, init: JointBayes, prior: JointBayes | None, prior_weight: jax.Array, jitter: jax.Array
 ) -> jax.Array:
     """The status of the problem itself, by its counts and covariances."""
@@ -195,7 +198,7 @@ def _diagnosis(
 
 def _definite(a: jax.Array, scale: jax.Array) -> jax.Array:
     """Whether every Cholesky pivot exceeds the rounding of a matrix with the trace `scale`."""
-    return _least_pivot(a) > a.shape[0] * machine.eps(a.dtype) * scale  # false for NaN
+    return least_pivot(a) > a.shape[0] * machine.eps(a.dtype) * scale  # false for NaN
 
 
 def _mix(source: jax.Array, target: jax.Array, prior_weight: jax.Array | float) -> jax.Array:
@@ -204,22 +207,21 @@ def _mix(source: jax.Array, target: jax.Array, prior_weight: jax.Array | float) 
     return jnp.where(jnp.asarray(prior_weight) < 1, mixed, source)
 
 
-def _floored(noise: jax.Array, identity: jax.Array, floor: jax.Array, least: jax.Array) -> Floored:
-    """Adds a ridge where the smallest Cholesky pivot falls below `floor` times the mean variance of an image.
+def floored(noise: jax.Array, scale: jax.Array, floor: jax.Array, least: jax.Array) -> Floored:
+    """Adds a ridge where the smallest Cholesky pivot falls below `floor` times `scale`, the mean variance of an image.
 
     `least` is a lower bound of the pivots; if the bound suffices, they are not computed.
     """
     d = noise.shape[0]
     # A ridge below the rounding of the factorisation would have no effect.
     floor = jnp.where(floor > 0, jnp.maximum(floor, d * machine.eps(noise.dtype)), 0)
-    scale = (jnp.trace(noise) + jnp.trace(identity)) / d
     # A failed factorisation gives NaN, for which comparisons are false.
-    pivot = jax.lax.cond(least >= floor * scale, lambda: least, lambda: _least_pivot(noise))
+    pivot = jax.lax.cond(least >= floor * scale, lambda: least, lambda: least_pivot(noise))
     jitter = jnp.where((pivot >= floor * scale) | (floor == 0), 0, floor * scale)
     return Floored(noise + jitter * jnp.eye(d, dtype=noise.dtype), jitter)
 
 
-def _least_pivot(a: jax.Array) -> jax.Array:
+def least_pivot(a: jax.Array) -> jax.Array:
     """The least squared pivot of the Cholesky factor; NaN where a matrix is not positive definite."""
     return (jnp.diagonal(psd.cholesky(a)) ** 2).min()
 
@@ -236,9 +238,14 @@ def _with_ridge(a: jax.Array, ridge: float, scale: jax.Array) -> jax.Array:
 
 
 def checked_problem(
-    stats: Stats, init: JointBayes, prior: JointBayes | None, prior_weights: ArrayLike
+    stats: Stats, init: JointBayes, prior: JointBayes | None, prior_weights: ArrayLike, *, e_step: EStep
 ) -> tuple[Stats, JointBayes, JointBayes | None]:
     """The problem in one dtype: shapes that agree, two people at least, w in [0, 1], and a prior where w is not 0."""
+    if prior is not None and e_step is posterior.expanded:
+        raise ValueError(
+            "prior must be None with e_step=posterior.expanded; got a source model. PX-EM mixed with a prior would "
+            "let the objective fall: use e_step=posterior.full, which converges quickly with a prior."
+        )
     arguments = {"sum": (stats.sum, "c d"), "count": (stats.count, "c")} | axes_of("init", init)
     if prior is not None:
         arguments |= axes_of("prior", prior)

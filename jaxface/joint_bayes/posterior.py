@@ -9,7 +9,7 @@ values are equal, so `grad` treats the model as a constant.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,9 @@ from jaxface.joint_bayes.stats import GroupedStats, numbers_of_images, rows_abou
 from jaxface.linalg import products, psd, spectral
 from jaxface.linalg.spectral import PairBasis
 
-__all__ = ["EStep", "approximate", "full"]
+__all__ = ["EStep", "approximate", "expanded", "full"]
+
+S = TypeVar("S", bound=tuple[jax.Array, ...])
 
 _BLOCK_SIZE = 4096  # rows at a time, where there are more
 
@@ -36,6 +38,15 @@ class Moments(NamedTuple):
     num_images: jax.Array  # []
 
 
+class Powers(NamedTuple):
+    """Sums over the rows of statistics, in the basis, with `e = sqrt(m) z / (1 + m l)`."""
+
+    plain: jax.Array  # [d, d], of e e'
+    once: jax.Array  # [d, d], of m e e'
+    twice: jax.Array  # [d, d], of m^2 e e'
+    between: jax.Array  # [], of m z^2 / (1 + m l)
+
+
 class RowSums(NamedTuple):
     """Sums over the rows of statistics, in the basis."""
 
@@ -44,7 +55,7 @@ class RowSums(NamedTuple):
     between: jax.Array  # [], of m z^2 / (1 + m l)
 
 
-EStep = Callable[[JointBayes, GroupedStats], tuple[Moments, jax.Array]]  # `full` or `approximate`
+EStep = Callable[[JointBayes, GroupedStats], tuple[Moments, jax.Array]]  # `full`, `approximate` or `expanded`
 
 
 def full(model: JointBayes, stats: GroupedStats) -> tuple[Moments, jax.Array]:
@@ -55,6 +66,36 @@ def full(model: JointBayes, stats: GroupedStats) -> tuple[Moments, jax.Array]:
 def approximate(model: JointBayes, stats: GroupedStats) -> tuple[Moments, jax.Array]:
     """The paper's form (3): means only. EM then descends (6), not the likelihood, and degenerates with few images."""
     return _e_step(model, stats, with_covariance=False)
+
+
+def expanded(model: JointBayes, stats: GroupedStats) -> tuple[Moments, jax.Array]:
+    """Moments of `R mu` and of `x - R mu` at their best R: the M-step of PX-EM, for fits without a prior.
+
+    The expanded model is `x = R mu + eps`. At R = I, where the posterior is that of `full`, R is the regression of the
+    images on mu: with `H = sum_i m_i E[mu mu']` and `C = sum_ij E[eps mu']` it is `R = I + C H^-1`, and
+
+        sum_i E[R mu mu' R'] = R (sum_i E[mu mu']) R'        sum_ij E[(x - R mu)(...)'] = sum_ij E[eps eps'] - C H^-1 C'
+
+    C is zero at a fixed point of EM, so that both have the same ones. Directions that T_mu lacks come in by rounding
+    and then grow: `factors.fit_low_rank` keeps a rank.
+    """
+    model, stats = jax.lax.stop_gradient(model), whole_numbers(stats)
+    basis = diagonal_basis(model)
+    whitened_basis = products.transposed_copy(basis.vectors)
+    plain, once, twice, between = _powers(basis, stats, model.mean, whitened_basis)
+    # In units of the deviation of mu, sqrt(l), nothing is divided by an l of zero.
+    deviation = jnp.sqrt(basis.values)
+    shrunk = 1 / (1 + stats.count[None, :] * basis.values[:, None])  # [d, g]
+    of_people, of_images = shrunk @ stats.num_people, shrunk @ (stats.num_people * stats.count)
+    latent = deviation[:, None] * once * deviation[None, :] + jnp.diag(of_people)
+    weighted = deviation[:, None] * twice * deviation[None, :] + jnp.diag(of_images)
+    cross = once * deviation[None, :] - jnp.diag(deviation * of_images)
+    gain = psd.solve(weighted, cross.T).T
+    root = jnp.diag(deviation) + gain
+    identity_moment = root @ latent @ root.T
+    noise_moment = plain + jnp.diag(basis.values * of_images) - gain @ cross.T
+    moments = _moments(model, stats, basis, identity_moment, noise_moment)
+    return moments, _log_likelihood(basis, stats, whitened_basis, between)
 
 
 def identity(model: JointBayes, total: ArrayLike, count: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -76,12 +117,16 @@ def diagonal_basis(model: JointBayes) -> PairBasis:
     return basis._replace(values=jnp.maximum(basis.values, 0))
 
 
-def _e_step(model: JointBayes, stats: GroupedStats, *, with_covariance: bool) -> tuple[Moments, jax.Array]:
-    model = jax.lax.stop_gradient(model)
-    stats = stats._replace(
+def whole_numbers(stats: GroupedStats) -> GroupedStats:
+    """The statistics themselves; counts that are no numbers of images are refused or become NaN."""
+    return stats._replace(
         count=numbers_of_images("the count of stats", stats.count),
         row_count=numbers_of_images("the row_count of stats", stats.row_count),
     )
+
+
+def _e_step(model: JointBayes, stats: GroupedStats, *, with_covariance: bool) -> tuple[Moments, jax.Array]:
+    model, stats = jax.lax.stop_gradient(model), whole_numbers(stats)
     basis = diagonal_basis(model)
     # Statistics are stored as columns here, so that the moments are row-major products (see linalg.products).
     whitened_basis = products.transposed_copy(basis.vectors)
@@ -91,18 +136,24 @@ def _e_step(model: JointBayes, stats: GroupedStats, *, with_covariance: bool) ->
         spread = values / (1 + stats.count[None, :] * values)  # [d, g]
         identity_moment += jnp.diag(spread @ stats.num_people)
         noise_moment += jnp.diag(spread @ (stats.num_people * stats.count))
-    moments = Moments(
+    moments = _moments(model, stats, basis, identity_moment, noise_moment)
+    return moments, _log_likelihood(basis, stats, whitened_basis, between)
+
+
+def _moments(
+    model: JointBayes, stats: GroupedStats, basis: PairBasis, identity_moment: jax.Array, noise_moment: jax.Array
+) -> Moments:
+    """Moments from their sums over rows in the basis."""
+    return Moments(
         mean=model.mean,
         identity=_from_basis(identity_moment, basis),
         noise=stats.within + _from_basis(noise_moment, basis),
         num_people=stats.num_people.sum(),
         num_images=(stats.num_people * stats.count).sum(),
     )
-    return moments, _log_likelihood(basis, stats, whitened_basis, between)
 
 
 def _row_sums(basis: PairBasis, stats: GroupedStats, mean: jax.Array, whitened_basis: jax.Array) -> RowSums:
-    """All rows at once, or many in blocks that stay in the cache of a CPU."""
     values = basis.values[:, None]
 
     def sums(rows: jax.Array, row_count: jax.Array) -> RowSums:
@@ -112,16 +163,36 @@ def _row_sums(basis: PairBasis, stats: GroupedStats, mean: jax.Array, whitened_b
         eps = jnp.sqrt(row_count)[None, :] * residual  # m images share the offset
         return RowSums(mu @ mu.T, eps @ eps.T, (z * residual).sum(axis=0) @ row_count)
 
+    nothing = jnp.zeros_like(whitened_basis)
+    return sum_rows(sums, RowSums(nothing, nothing, nothing[0, 0]), stats, mean)
+
+
+def _powers(basis: PairBasis, stats: GroupedStats, mean: jax.Array, whitened_basis: jax.Array) -> Powers:
+    values = basis.values[:, None]
+
+    def sums(rows: jax.Array, row_count: jax.Array) -> Powers:
+        z = whitened_basis @ rows.T  # [d, r]
+        residual = z / (1 + row_count[None, :] * values)
+        eps = jnp.sqrt(row_count)[None, :] * residual
+        once, twice = (jnp.sqrt(row_count)[None, :] ** power * eps for power in (1, 2))
+        return Powers(eps @ eps.T, once @ once.T, twice @ twice.T, (z * residual).sum(axis=0) @ row_count)
+
+    nothing = jnp.zeros_like(whitened_basis)
+    return sum_rows(sums, Powers(nothing, nothing, nothing, nothing[0, 0]), stats, mean)
+
+
+def sum_rows(sums: Callable[[jax.Array, jax.Array], S], zero: S, stats: GroupedStats, mean: jax.Array) -> S:
+    """`sums(rows, row_count)` of all rows about `mean` at once, or of many in blocks that stay in the cache of a CPU.
+
+    `sums` returns a tree of arrays like `zero`; a row of no images adds nothing to them.
+    """
     if len(stats.rows) <= _BLOCK_SIZE:
         return sums(rows_about(stats, mean), stats.row_count)
 
-    def add(total: RowSums, block: tuple[jax.Array, jax.Array, jax.Array], valid: jax.Array) -> RowSums:
+    def add(total: S, block: tuple[jax.Array, jax.Array, jax.Array], valid: jax.Array) -> S:
         rows = rows_about(stats._replace(rows=block[0], row_unit=block[1]), mean)
-        found = sums(rows, jnp.where(valid, block[2], 0))  # a row of no images adds nothing
-        return RowSums(*(a + b for a, b in zip(total, found, strict=True)))
+        return jax.tree.map(jnp.add, total, sums(rows, jnp.where(valid, block[2], 0)))
 
-    nothing = jnp.zeros_like(whitened_basis)
-    zero = RowSums(nothing, nothing, nothing[0, 0])
     return blocks.fold_rows(add, zero, (stats.rows, stats.row_unit, stats.row_count), block_size=_BLOCK_SIZE)
 
 

@@ -41,12 +41,15 @@ def fit_path(
     e_step: EStep = posterior.full,
     floor: float = 1e-6,
 ) -> tuple[JointBayes, FitInfo]:
-    """One fit for each w of `prior_weights` `[p]`, in one vmapped call; every field gains the leading axis p."""
+    """One fit for each w of `prior_weights` `[p]`, in one vmapped call; every field gains the leading axis p.
+
+    `e_step` is `posterior.full` or `posterior.approximate`: PX-EM takes no prior.
+    """
     checks.shapes(prior_weights=(prior_weights, "p"))
     checks.floating(prior_weights=prior_weights)
     checks.between("prior_weights", prior_weights, 0.0, 1.0)
     checks.positive("floor", floor)
-    stats, start, source = em.checked_problem(stats, init, prior, prior_weights)
+    stats, start, source = em.checked_problem(stats, init, prior, prior_weights, e_step=e_step)
     target = grouped(stats)
 
     def fit_at(prior_weight: jax.Array) -> tuple[JointBayes, FitInfo]:

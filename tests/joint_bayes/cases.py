@@ -3,7 +3,8 @@
 import jax
 import numpy as np
 
-from jaxface.joint_bayes import em, model, objectives, posterior, scores, stats, stream, transfer
+from jaxface.joint_bayes import em, factors, model, objectives, posterior, scores, stats, stream, transfer
+from jaxface.joint_bayes.factors import Factors
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.posterior import Moments
 from jaxface.joint_bayes.scores import ScoringBasis
@@ -50,6 +51,10 @@ def rows(rng):
     return GroupedStats(rng.normal(size=(5, D)), np.ones(5), COUNTS, COUNTS, np.sign(COUNTS), spd(rng), np.zeros(D))
 
 
+def two_factors(rng):
+    return Factors(rng.normal(size=(D, 2)), spd(rng) + np.eye(D))
+
+
 def path(rng):
     return jax.tree.map(lambda *leaves: np.stack(leaves), a_model(rng), a_model(rng))
 
@@ -91,6 +96,7 @@ CASES = [
     Case(stats.rows_about, lambda r: (rows(r), r.normal(size=D)), grad=(0, 1)),
     Case(posterior.full, lambda r: (a_model(r), rows(r)), factor=10),
     Case(posterior.approximate, lambda r: (a_model(r), rows(r)), factor=10),
+    Case(posterior.expanded, lambda r: (a_model(r), rows(r)), factor=10),
     Case(posterior.identity, lambda r: (a_model(r), r.normal(size=D), np.float64(2)), grad=(1,), factor=10),
     Case(posterior.diagonal_basis, lambda r: (a_model(r),), factor=100),
     Case(objectives.log_likelihood, lambda r: (a_model(r), sums(r)), grad=(0,), factor=10),
@@ -115,6 +121,21 @@ CASES = [
     ),
     Case(em.fit, lambda r: (sums(r), a_model(r)), {"prior": PRIOR, "prior_weight": 0.3, "num_iters": 2}, factor=100),
     Case(em.fit, lambda r: (sums(r), a_model(r)), {"num_iters": 2}, factor=100, variant="without a prior"),
+    Case(
+        em.fit,
+        lambda r: (sums(r), a_model(r)),
+        {"num_iters": 2, "e_step": posterior.expanded},
+        factor=100,
+        variant="PX-EM",
+    ),
+    Case(factors.fit_low_rank, lambda r: (sums(r), a_model(r)), {"rank": 2, "num_iters": 2}, factor=100),
+    Case(
+        factors.fit_grouped,
+        lambda r: (rows(r), a_model(r)),
+        {"rank": 1, "num_iters": 3, "tol": 1e-3, "floor": 1e-6},
+        factor=100,
+    ),
+    Case(factors.update, lambda r: (two_factors(r), rows(r), r.normal(size=D)), {"floor": 1e-6}, factor=100),
     Case(
         em.fit_grouped,
         lambda r: (rows(r), a_model(r), a_model(r), HALF),
@@ -147,6 +168,11 @@ CASES = [
 EXEMPT = [
     stats.group_by_count,  # on the host in float64: how many rows depends on the counts
     stats.numbers_of_images,  # the counts again, or raises; NaN inside a transformation
+    posterior.whole_numbers,  # the same for grouped statistics
+    posterior.sum_rows,  # takes a function; a part of every E-step
+    em.least_pivot,  # parts of every fit, and the fits are in the table
+    em.floored,
+    em.diagnosis,
     stats.grouped,  # `group_by_count` or `by_person`, as the counts are known or not
     stream.collect_stream,  # reads files, on the host
     em.axes_of,  # names for messages

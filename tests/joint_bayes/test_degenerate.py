@@ -116,7 +116,12 @@ def test_without_a_floor_the_likelihood_is_unbounded(rng):
 
 @pytest.mark.parametrize(
     ("dtype", "e_step"),
-    [(np.float64, posterior.full), (np.float32, posterior.full), (np.float64, posterior.approximate)],
+    [
+        (np.float64, posterior.full),
+        (np.float32, posterior.full),
+        (np.float64, posterior.approximate),
+        (np.float32, posterior.expanded),
+    ],
 )
 def test_duplicates_are_rank_deficient_and_finite(dtype, e_step, rng):
     """Nobody's images differ: T_eps goes to zero as a whole, and a floor relative to itself would go with it."""

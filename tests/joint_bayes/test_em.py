@@ -48,7 +48,7 @@ def trajectory(stats, model, prior, weight, *, e_step, num_iters):
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.4])
-@pytest.mark.parametrize("e_step", E_STEPS)
+@pytest.mark.parametrize("e_step", ["full", "approximate"])
 def test_one_step_is_the_dense_m_step(e_step, weight, rng):
     model, prior, groups, stats = start(rng)
     found, _, _ = update(model, grouped(stats), prior, weight, e_step=E_STEPS[e_step])

@@ -13,6 +13,7 @@ from jaxface.joint_bayes import (
     collect,
     diagonalize,
     fit,
+    fit_low_rank,
     fit_path,
     free,
     group_by_count,
@@ -23,6 +24,7 @@ from jaxface.joint_bayes import (
     merge,
     penalized_objective,
     pool,
+    posterior,
     recenter,
     sample,
     set_llr,
@@ -104,6 +106,30 @@ CASES = {
     "a weight without a prior": (
         lambda: fit(stats(), model(), prior_weight=0.5, num_iters=1),
         "prior_weight must be 0 without a prior; got 0.5. Give the source model as prior",
+    ),
+    "a prior for PX-EM": (
+        lambda: fit(stats(), model(), prior=model(), prior_weight=0.5, num_iters=1, e_step=posterior.expanded),
+        "prior must be None with e_step=posterior.expanded; got a source model.*use e_step=posterior.full",
+    ),
+    "a path of PX-EM": (
+        lambda: fit_path(stats(), model(), model(), np.array([0.0]), num_iters=1, e_step=posterior.expanded),
+        "prior must be None with e_step=posterior.expanded",
+    ),
+    "a low rank above the dimension": (
+        lambda: fit_low_rank(stats(), model(), rank=3, num_iters=1),
+        r"rank must be at most 2 \(the dimension\); got 3",
+    ),
+    "a low rank of zero": (
+        lambda: fit_low_rank(stats(), model(), rank=0, num_iters=1),
+        "rank must be at least 1; got 0",
+    ),
+    "low rank without a floor": (
+        lambda: fit_low_rank(stats(), model(), rank=1, num_iters=1, floor=-1.0),
+        r"floor must lie in \(0, inf\); got -1.0",
+    ),
+    "low rank of one person": (
+        lambda: fit_low_rank(stats(people=1), model(), rank=1, num_iters=1),
+        "stats must hold images of at least two people; got 1",
     ),
     "no floor": (lambda: fit(stats(), model(), num_iters=1, floor=0.0), r"floor must lie in \(0, inf\); got 0.0"),
     "no iterations": (lambda: fit(stats(), model(), num_iters=0), "num_iters must be at least 1; got 0"),

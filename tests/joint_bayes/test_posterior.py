@@ -24,23 +24,25 @@ def test_moments_equal_the_dense_posterior(form, e_step, rank, rng):
     groups = draws.people(rng, model)
     for shift in (model.mean, np.zeros(3), 5 + np.asarray(model.mean)):
         moments, log_likelihood = jax.jit(E_STEPS[e_step])(model, form(draws.stats(groups, shift)))
-        identity, noise = reference.e_step(model, groups, with_covariance=e_step == "full")
+        identity, noise = reference.E_STEPS[e_step](model, groups)
         assert_close(moments.identity, identity, factor=10)
         assert_close(moments.noise, noise, factor=10)
         assert_close(log_likelihood, np.asarray(reference.log_likelihood(model, groups)), factor=10)
         assert (int(moments.num_people), int(moments.num_images)) == (13, 25)
 
 
-@pytest.mark.parametrize("block_size", [4, 12])  # the last block shares rows with the one before
-def test_rows_in_blocks_give_the_same_moments(block_size, rng, monkeypatch):
+@pytest.mark.parametrize(
+    ("block_size", "e_step"), [(4, "full"), (12, "full"), (4, "expanded")]
+)  # the last block shares rows with the one before
+def test_rows_in_blocks_give_the_same_moments(block_size, e_step, rng, monkeypatch):
     model = draws.joint_bayes(rng)
     groups = draws.people(rng, model)
     monkeypatch.setattr(posterior, "_BLOCK_SIZE", block_size)
-    # A function of its own: `full` may be compiled for blocks of another size.
-    moments, log_likelihood = jax.jit(lambda *args: posterior.full(*args))(
+    # A function of its own: the E-step may be compiled for blocks of another size.
+    moments, log_likelihood = jax.jit(lambda *args: E_STEPS[e_step](*args))(
         model, by_person(draws.stats(groups, np.zeros(3)))
     )
-    identity, noise = reference.e_step(model, groups, with_covariance=True)
+    identity, noise = reference.E_STEPS[e_step](model, groups)
     assert_close(moments.identity, identity, factor=10)
     assert_close(moments.noise, noise, factor=10)
     assert_close(log_likelihood, np.asarray(reference.log_likelihood(model, groups)), factor=10)

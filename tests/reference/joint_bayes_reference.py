@@ -4,6 +4,8 @@ A model is anything with `mean`, `identity_cov` and `noise_cov`; people are a li
 variables of a subject are `H = (mu, eps_1, ..., eps_m)` and its images are `X = P H` about the mean.
 """
 
+import functools
+
 import numpy as np
 from scipy.linalg import block_diag, eigh
 from scipy.stats import multivariate_normal
@@ -52,6 +54,31 @@ def e_step(model, people, *, with_covariance):
             else:
                 noise += moment
     return identity, noise
+
+
+def expanded(model, people):
+    """The sums of PX-EM: the images regressed on E[mu], `R = B H^+`, with the posterior second moments of mu.
+
+    `H = sum_i m_i E[mu mu']` and `B = sum_ij x_ij E[mu]'`; the noise is what R mu leaves of the images.
+    """
+    d = len(model.mean)
+    identity, weighted, response, images_moment = (np.zeros((d, d)) for _ in range(4))
+    for images in people:
+        mean, cov = posterior(model, images)
+        moment, x = np.outer(mean[0], mean[0]) + cov[:d, :d], images - np.asarray(model.mean)
+        identity += moment
+        weighted += len(images) * moment
+        response += np.outer(x.sum(axis=0), mean[0])
+        images_moment += x.T @ x
+    r = response @ np.linalg.pinv(weighted, rcond=1e-10, hermitian=True)
+    return r @ identity @ r.T, images_moment - r @ response.T
+
+
+E_STEPS = {
+    "full": functools.partial(e_step, with_covariance=True),
+    "approximate": functools.partial(e_step, with_covariance=False),
+    "expanded": expanded,
+}
 
 
 def hidden_means(model, people):
@@ -140,11 +167,12 @@ def eq19(identities, deviations, psi, gamma, sizes, prior, ratio):
     return eq6(identities, deviations, psi, gamma, prior, ratio) - n * log_det(psi) - k * log_det(gamma) + coupled
 
 
-def balanced_ml(people, mean):
+def balanced_ml(people, mean, *, rank=None):
     """The maximum-likelihood covariances when every subject has m images and the mean is known.
 
     With `W = S_w / (n (m - 1))` and `B = m sum ybar ybar' / n` the likelihood splits over the directions of the pencil
     (B, W). Where B exceeds W the answer is T_eps = W and T_mu = (B - W) / m; elsewhere T_mu = 0 and both are pooled.
+    With a `rank` only that many directions, those of the largest ratios, have a T_mu.
     """
     n, m = len(people), len(people[0])
     assert all(len(images) == m for images in people)
@@ -153,8 +181,9 @@ def balanced_ml(people, mean):
     between = m * averages.T @ averages / n
     ratios, vectors = eigh(between, within)
     back = np.linalg.inv(vectors)
-    noise = np.where(ratios > 1, 1.0, (ratios + m - 1) / m)
-    identity = np.where(ratios > 1, (ratios - 1) / m, 0.0)
+    kept = (ratios > 1) & (np.arange(len(ratios)) >= (0 if rank is None else len(ratios) - rank))  # ascending
+    noise = np.where(kept, 1.0, (ratios + m - 1) / m)
+    identity = np.where(kept, (ratios - 1) / m, 0.0)
     return back.T @ np.diag(identity) @ back, back.T @ np.diag(noise) @ back
 
 
