@@ -23,11 +23,13 @@ METHODS = (
     "Joint Bayes, full EM",
     "length-normalised: Joint Bayes, full EM",
 )
+EM = {"full": "full EM", "expanded": "PX-EM"}  # by config.e_step
 
 
 def methods_of(config: ConfigDict) -> tuple[str, ...]:
     """The methods of a run on images or on embeddings, in the order of their scores."""
-    return protocol.methods(config) if config.embeddings is None else METHODS
+    methods = protocol.methods(config) if config.embeddings is None else METHODS
+    return tuple(method.replace("full EM", EM[config.e_step]) for method in methods)
 
 
 def load(config: ConfigDict) -> tuple[Vectors, Listing]:

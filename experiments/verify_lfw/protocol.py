@@ -150,17 +150,17 @@ def discriminant_cosines(config: ConfigDict, known: Coordinates, *, num_axes: in
 
 
 def joint_bayes_scores(config: ConfigDict, known: Coordinates, *, variants: bool) -> list[Any]:
-    """Moments and full EM; with `variants` also approximate EM and a fit without single-image people."""
+    """Moments and EM; with `variants` also approximate EM and a fit without single-image people."""
     z, labels, tested, first, second = known
     num_people, mean = int(labels.max()) + 1, z.mean(axis=0)
     stats = joint_bayes.collect(z, labels, num_people=num_people, shift=mean)
     start = joint_bayes.init(stats)
-    models = [start, _fitted(config, stats, start, "full")]
+    models = [start, _fitted(config, stats, start, config.e_step)]
     if variants:
         several = np.bincount(labels, minlength=num_people)[labels] > 1
         kept = dense(labels[several]).ids
         fewer = joint_bayes.collect(z[several], kept, num_people=int(kept.max()) + 1, shift=mean)
-        models += [_fitted(config, stats, start, "approximate"), _fitted(config, fewer, start, "full")]
+        models += [_fitted(config, stats, start, "approximate"), _fitted(config, fewer, start, config.e_step)]
     return [_pair_llr(model, tested[first], tested[second]) for model in models]
 
 

@@ -13,6 +13,7 @@ from ml_collections import ConfigDict
 from experiments.common import fields, inputs
 from experiments.verify_lfw import embedded, protocol, report
 from experiments.verify_lfw.protocol import Fold
+from jaxface.core import checks
 from jaxface.data import Listing
 from jaxface.runtime.workdir import Workdir
 
@@ -21,6 +22,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Encodes the images, scores every fold as a stage of its own, and reports."""
     if config.view not in (1, 2):
         raise ValueError(f"config.view must be 1 (to choose settings) or 2 (to report); got {config.view}.")
+    checks.one_of("config.e_step", config.e_step, embedded.EM)
     fields.counts(config, "num_components", "lda_components", "num_iters", "num_resamples")
     if config.data.root is None:
         raise ValueError(

@@ -123,6 +123,9 @@ def embedded_study(folder):
 def test_embeddings_need_the_lists_alone_and_train_on_other_folds(root, tmp_path, monkeypatch):
     x, ids = embeddings(root, tmp_path)
     config, seen, plain = embedded_study(tmp_path), [], joint_bayes.collect
+    config.e_step = "expanded"
+    names = embedded.methods_of(config)
+    assert names[-2:] == ("Joint Bayes, PX-EM", "length-normalised: Joint Bayes, PX-EM")
 
     def collect(rows, labels, **settings):
         seen.append({tuple(row) for row in np.asarray(rows).tolist()})
@@ -140,7 +143,7 @@ def test_embeddings_need_the_lists_alone_and_train_on_other_folds(root, tmp_path
     assert results["accuracy, cosine"] == pytest.approx(accuracy.mean)
     assert results["standard error, cosine"] == pytest.approx(accuracy.standard_error)
     assert "raw Cllr, cosine" not in results
-    for name in embedded.METHODS:
+    for name in names:
         assert results[f"min Cllr, {name}"] <= results[f"calibrated Cllr, {name}"]
     with pytest.raises(ValueError, match=r"image .* is missing"):
         protocol.folds(config, lfw.listing_of(["A_0001.jpg", "B_0001.jpg"], source="two"))
@@ -180,3 +183,10 @@ def test_a_person_of_two_folds_is_refused_by_name(root, tmp_path):
 def test_a_missing_folder_is_asked_for():
     with pytest.raises(ValueError, match=r"--config\.data\.root is missing"):
         verify_lfw.run(study(None), None)
+
+
+def test_an_unknown_e_step_is_named(root):
+    config = study(root)
+    config.e_step = "expandet"
+    with pytest.raises(ValueError, match=r"config\.e_step must be one of .*'expanded'.*got 'expandet'"):
+        verify_lfw.run(config, None)
