@@ -1,6 +1,7 @@
 """Tables and figures of the study of weak labels."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from ml_collections import ConfigDict
@@ -12,6 +13,7 @@ from jaxface.reports.html import Picture, Section
 from jaxface.reports.tables import Cell, Table, percent_spread
 
 Arrays = Mapping[str, np.ndarray]
+_BY_RIDGE: dict[str, Any] = {"x_label": "ridge, in units of the mean eigenvalue", "log_x": True}
 
 
 def error_table(config: ConfigDict, arrays: Mapping[int, Arrays]) -> Table:
@@ -59,13 +61,7 @@ def rca(arrays: Mapping[int, Arrays]) -> Section:
         widths.append(Curve(f"probes, groups of {size}", found["widths"], 100 * found["probe error"]))
         ridges.append(Curve(f"groups of {size}", found["ridges"], 100 * found["ridge error"]))
     by_width = figures.curves(widths, x_label="PCA axes m", y_label="error %", title="RCA depends on its PCA")
-    by_ridge = figures.curves(
-        ridges,
-        x_label="ridge, in units of the mean eigenvalue",
-        y_label="error %",
-        title="RCA with a ridge",
-        log_x=True,
-    )
+    by_ridge = figures.curves(ridges, y_label="error %", title="RCA with a ridge", **_BY_RIDGE)
     return Section(
         "Where RCA loses",
         (
@@ -88,14 +84,8 @@ def _limit(arrays: Mapping[int, Arrays]) -> list[Picture | str]:
     ]
     if not gaps:
         return ["These vectors have too few dimensions for linear NP-PER: in every direction some group varies."]
-    figure = figures.curves(
-        gaps,
-        x_label="ridge, in units of the mean eigenvalue",
-        y_label="relative gap of squared distances",
-        title="As the ridge vanishes: NP-PER",
-        log_x=True,
-        log_y=True,
-    )
+    title = "As the ridge vanishes: NP-PER"
+    figure = figures.curves(gaps, y_label="relative gap of squared distances", title=title, log_y=True, **_BY_RIDGE)
     return [Picture("rca_limit.svg", figures.to_svg(figure), "Mean absolute difference, each in units of its mean.")]
 
 

@@ -24,7 +24,7 @@ from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks, prng
 from jaxface.core.fitinfo import FitInfo
-from jaxface.core.pytree import params, static, whole
+from jaxface.core.pytree import params, static
 from jaxface.features import FORMS, INVERSES, Validity, dekernelize, forms, maps, units
 from jaxface.features.dekernelize import Method
 from jaxface.features.fastfood import Fastfood
@@ -49,17 +49,22 @@ __all__ = [
 
 @params
 class FastfoodDictionaryHallucinator:
-    """A mean face, two maps, and atoms of their stacked features."""
+    """Atoms of the stacked features of a face and of its visible part."""
 
-    mean: jax.Array  # [d]
-    visible: jax.Array = whole()  # int32 [v]
-    face_map: Fastfood
-    visible_map: Fastfood
+    signals: FeatureSignals  # mean, maps and weight
     atoms: jax.Array  # [f + g, k], D over sqrt(beta) D_v
-    visible_weight: jax.Array  # [], sqrt(beta)
     sparsity: int = static()
-    form: str = static(default="sin")  # of features.FORMS
     inverse: str = static(default="least_squares")  # of features.INVERSES
+
+    @property
+    def mean(self) -> jax.Array:
+        """The mean face `[d]`."""
+        return self.signals.mean
+
+    @property
+    def visible(self) -> jax.Array:
+        """Indices of the visible pixels `[v]`."""
+        return self.signals.visible
 
     @property
     def face_atoms(self) -> jax.Array:
@@ -69,38 +74,26 @@ class FastfoodDictionaryHallucinator:
     @property
     def visible_atoms(self) -> jax.Array:
         """D_v `[g, k]`."""
-        return self.atoms[self._width :] / self.visible_weight
-
-    @property
-    def signals(self) -> FeatureSignals:
-        """What the atoms are features of."""
-        return FeatureSignals(
-            mean=self.mean,
-            visible=self.visible,
-            face_map=self.face_map,
-            visible_map=self.visible_map,
-            visible_weight=self.visible_weight,
-            form=self.form,
-        )
+        return self.atoms[self._width :] / self.signals.visible_weight
 
     @property
     def _width(self) -> int:
-        return forms.inverse(FORMS[self.form]).width * self.face_map.num_features
+        return forms.inverse(FORMS[self.signals.form]).width * self.signals.face_map.num_features
 
     def prepare(self) -> Reconstruction:
         """OMP on D_v, then the inverse of the features of the face."""
         features = feature_reconstruction(self)
-        solve = dekernelize.solver(self.face_map, FORMS[self.form], INVERSES[self.inverse])
+        solve = dekernelize.solver(self.signals.face_map, FORMS[self.signals.form], INVERSES[self.inverse])
         return lambda pixels: self.mean + solve(features(pixels))
 
 
 def feature_reconstruction(model: FastfoodDictionaryHallucinator) -> Reconstruction:
     """A function of the visible pixels `[v]` that returns the features `D x` `[f]` of the face."""
     encode = omp.batch_encoder(Dictionary(atoms=model.visible_atoms), sparsity=model.sparsity)
-    face, form = Dictionary(atoms=model.face_atoms), FORMS[model.form]
+    face, form = Dictionary(atoms=model.face_atoms), FORMS[model.signals.form]
 
     def features(pixels: jax.Array) -> jax.Array:
-        seen = maps.transform(model.visible_map, pixels - model.mean[model.visible], form=form)
+        seen = maps.transform(model.signals.visible_map, pixels - model.mean[model.visible], form=form)
         return decode(face, encode(seen))
 
     return features
@@ -120,8 +113,10 @@ def validity(model: FastfoodDictionaryHallucinator, pixels: ArrayLike, *, block_
 @partial(jax.jit, static_argnames="block_size")
 def _validity(model: FastfoodDictionaryHallucinator, pixels: jax.Array, *, block_size: int) -> Validity:
     features = blocks.map_rows(feature_reconstruction(model), pixels, block_size=block_size)
-    form, method = FORMS[model.form], INVERSES[model.inverse]
-    _, report = dekernelize.invert_matrix(model.face_map, features, form=form, method=method, block_size=block_size)
+    form, method = FORMS[model.signals.form], INVERSES[model.inverse]
+    _, report = dekernelize.invert_matrix(
+        model.signals.face_map, features, form=form, method=method, block_size=block_size
+    )
     return jax.lax.stop_gradient(report)
 
 
@@ -189,17 +184,8 @@ def feature_hallucinator(
     )
     checks.shapes(atoms=(dictionary.atoms, f"{width} k"))
     check_visible(signals.visible.shape[0], sparsity)
-    return FastfoodDictionaryHallucinator(
-        mean=signals.mean,
-        visible=signals.visible,
-        face_map=signals.face_map,
-        visible_map=signals.visible_map,
-        atoms=dictionary.atoms,
-        visible_weight=signals.visible_weight,
-        sparsity=sparsity,
-        form=signals.form,
-        inverse=name_of("inverse", inverse, INVERSES),
-    )
+    word = name_of("inverse", inverse, INVERSES)
+    return FastfoodDictionaryHallucinator(signals=signals, atoms=dictionary.atoms, sparsity=sparsity, inverse=word)
 
 
 def invert_atoms(model: FastfoodDictionaryHallucinator, x: ArrayLike) -> tuple[DictionaryHallucinator, Validity]:
@@ -208,15 +194,15 @@ def invert_atoms(model: FastfoodDictionaryHallucinator, x: ArrayLike) -> tuple[D
     An atom is known up to its scale, and arcsin is not homogeneous: each atom is taken at the root mean square of its
     coefficients, shrunk into the range of the sine (21), and inverted. The validity `[k]` is that of the atoms.
     """
-    if model.form != "sin":
+    if model.signals.form != "sin":
         raise ValueError(
-            f"the form of the model must be sin for its atoms to be inverted; got {model.form}. Features of pairs are "
-            "not odd, so an atom with a negative coefficient has no image: reconstruct from the model itself."
+            f"the form of the model must be sin for its atoms to be inverted; got {model.signals.form}. Features of "
+            "pairs are not odd, so an atom with a negative coefficient has no image: reconstruct from the model itself."
         )
     checks.samples(mean=(model.mean, "d"), x=(x, "n d"))
     dictionary = Dictionary(atoms=model.atoms)
     codes = omp.encode_batch(dictionary, model.signals.transform(x), sparsity=model.sparsity)
-    atoms, report = _atom_images(model.face_map, dictionary, codes, INVERSES[model.inverse])
+    atoms, report = _atom_images(model.signals.face_map, dictionary, codes, INVERSES[model.inverse])
     return DictionaryHallucinator(mean=model.mean, visible=model.visible, atoms=atoms, sparsity=model.sparsity), report
 
 

@@ -76,9 +76,9 @@ def subject_bootstrap(
     subject_a: npt.ArrayLike,
     subject_b: npt.ArrayLike,
     *,
+    level: float = 0.95,
     rng: np.random.Generator,
     num_resamples: int = 1000,
-    level: float = 0.95,
     far: npt.ArrayLike = (0.01, 0.001),
     band_far: npt.ArrayLike = draws.FAR_GRID,
     threshold: float | None = None,
@@ -87,8 +87,8 @@ def subject_bootstrap(
 
     scores, is_same: the result, and which pairs show one person.
     subject_a, subject_b: the two people of each pair.
-    rng, num_resamples, far, band_far, threshold: as of `draws.resample_subjects`.
     level: the share of resamples inside the interval.
+    rng, num_resamples, far, band_far, threshold: as of `draws.resample_subjects`.
     """
     intervals.check_level(level)
     drawn = draws.resample_subjects(

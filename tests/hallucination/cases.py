@@ -22,15 +22,14 @@ def atoms_model(rng):
 
 
 def feature_model(rng):
-    return FastfoodDictionaryHallucinator(
+    made = signals.FeatureSignals(
         mean=signal(rng),
         visible=SEEN,
         face_map=fast(rng, 8, 2, input_dim=D, num_features=16),
         visible_map=fast(rng, 4, 4, input_dim=3, num_features=16),
-        atoms=rng.normal(size=(32, K)),
         visible_weight=np.float64(2),
-        sparsity=S,
     )
+    return FastfoodDictionaryHallucinator(signals=made, atoms=rng.normal(size=(32, K)), sparsity=S)
 
 
 def pixel_weights(rng):
@@ -42,7 +41,7 @@ def atoms_of(rng, size):
 
 
 def maps_of(model):
-    return signals.Maps(face=model.face_map, visible=model.visible_map)
+    return signals.Maps(face=model.signals.face_map, visible=model.signals.visible_map)
 
 
 def layers(rng):

@@ -42,10 +42,10 @@ def test_fastfood_dictionary_codes_features_and_inverts_them(rng):
     x, y = draws.faces(rng), draws.faces(rng, n=1)[0]
     model, _ = FITS["fastfood_dw_ksvd"](x, MASK)
     mean = x.mean(axis=0)
-    _, seen = sine_features(model.visible_map, (y - mean)[MASK])
+    _, seen = sine_features(model.signals.visible_map, (y - mean)[MASK])
     support, values = reference.omp(np.asarray(model.visible_atoms), seen, 3)
     found = np.asarray(model.face_atoms)[:, support] @ values
-    v, _ = sine_features(model.face_map, y - mean)
+    v, _ = sine_features(model.signals.face_map, y - mean)
     angles = np.arcsin(np.clip(np.sqrt(len(v)) * found, -1, 1))
     expected = mean + np.linalg.lstsq(v, angles, rcond=None)[0]
     assert_close(hallucination.reconstruct(model, y[MASK]), expected, factor=1e3)
@@ -55,17 +55,17 @@ def test_fastfood_dictionary_codes_features_and_inverts_them(rng):
     assert_close(report.share_clipped, np.array([share]))
     residual = np.sin(v @ (expected - mean)) / np.sqrt(len(v)) - found
     assert_close(report.residual, np.array([np.linalg.norm(residual) / np.linalg.norm(found)]), factor=1e3)
-    assert (model.face_map.num_features, model.visible_map.num_features) == (160, 80)
+    assert (model.signals.face_map.num_features, model.signals.visible_map.num_features) == (160, 80)
 
 
 def test_features_of_the_data_are_in_range_and_the_dictionary_is_that_of_17(rng):
     x = draws.faces(rng)
     model, info = FITS["fastfood_dw_ksvd"](x, MASK)
     centered = x - x.mean(axis=0)
-    v, _ = sine_features(model.face_map, centered[0])
+    v, _ = sine_features(model.signals.face_map, centered[0])
     assert np.abs(centered @ v.T).max() <= np.pi / 2
     assert np.abs(centered @ v.T).max() > 0.99 * np.pi / 2
-    u, _ = sine_features(model.visible_map, centered[0][MASK])
+    u, _ = sine_features(model.signals.visible_map, centered[0][MASK])
     stacked = np.concatenate(
         [np.sin(centered @ v.T) / np.sqrt(160), 2 * np.sin(centered[:, MASK] @ u.T) / np.sqrt(80)], 1
     )
@@ -96,7 +96,7 @@ def test_the_maps_are_those_of_the_fit(rng):
     x = draws.faces(rng)
     model, _ = FITS["fastfood_dw_ksvd"](x, MASK)
     drawn = hallucination.draw_maps(KEY, x, MASK, expansion=5, quantile=1.0)
-    assert_close((model.face_map, model.visible_map), tuple(drawn))
+    assert_close((model.signals.face_map, model.signals.visible_map), tuple(drawn))
 
 
 def test_dekernelised_atoms_reproduce_features_of_their_size(rng):
@@ -108,7 +108,7 @@ def test_dekernelised_atoms_reproduce_features_of_their_size(rng):
     both = [hallucination.reconstruct_matrix(m, x[:, MASK]) for m in (model, in_features)]
     assert mean_square(*both) < 0.2 * mean_square(both[0], x.mean(axis=0)[None, :])
     bound = 1 / np.sqrt(160)
-    v, _ = sine_features(in_features.face_map, x[0])
+    v, _ = sine_features(in_features.signals.face_map, x[0])
     angles = np.asarray(model.atoms).T @ v.T
     assert np.abs(np.sin(angles)).max() / np.sqrt(160) <= bound * (1 + 1e-6)
 
@@ -163,7 +163,9 @@ def test_forms_and_inverses_reach_the_reconstruction(form, inverse, rng):
     images = hallucination.reconstruct_matrix(model, x[:5, MASK])
     assert mean_square(images, x[:5]) < mean_square(x[:5], x.mean(axis=0)[None, :])
     features = np.stack([by_fastfood.feature_reconstruction(model)(row) for row in jnp.asarray(x[:5, MASK])])
-    back, report = dekernelize.invert_matrix(model.face_map, features, form=options["form"], method=options["inverse"])
+    back, report = dekernelize.invert_matrix(
+        model.signals.face_map, features, form=options["form"], method=options["inverse"]
+    )
     assert_close(images - model.mean[None, :], back, factor=1e4)
     assert_close(hallucination.validity(model, x[:5, MASK]).residual, report.residual, factor=1e4)
     assert (int(report.num_iters.max()) > 0) == (inverse != "least_squares")
@@ -207,5 +209,5 @@ def test_a_model_with_options_is_saved(rng, tmp_path):
     file = tmp_path / "model.safetensors"
     file.write_bytes(params_io.to_bytes(model))
     loaded = params_io.load(file, type(model))
-    assert (loaded.form, loaded.inverse) == ("cos_sin", "gauss_newton")
+    assert (loaded.signals.form, loaded.inverse) == ("cos_sin", "gauss_newton")
     assert_close(hallucination.reconstruct(loaded, x[0, MASK]), hallucination.reconstruct(model, x[0, MASK]))
