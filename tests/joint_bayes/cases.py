@@ -121,13 +121,6 @@ CASES = [
     ),
     Case(em.fit, lambda r: (sums(r), a_model(r)), {"prior": PRIOR, "prior_weight": 0.3, "num_iters": 2}, factor=100),
     Case(em.fit, lambda r: (sums(r), a_model(r)), {"num_iters": 2}, factor=100, variant="without a prior"),
-    Case(
-        em.fit,
-        lambda r: (sums(r), a_model(r)),
-        {"num_iters": 2, "e_step": posterior.expanded},
-        factor=100,
-        variant="PX-EM",
-    ),
     Case(factors.fit_low_rank, lambda r: (sums(r), a_model(r)), {"rank": 2, "num_iters": 2}, factor=100),
     Case(
         factors.fit_grouped,
