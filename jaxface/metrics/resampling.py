@@ -14,7 +14,7 @@ over the subject pairs in it.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,19 +22,17 @@ from jaxface.metrics.arguments import Array, Index, Mask
 
 __all__ = []
 
-_MOST_COLUMNS = 32  # resamples in flight: the products of a tile stay in cache
-_TILE_ELEMENTS = 1 << 19  # floats of a temporary array, 4 MB
+_MOST_COLUMNS = 32  # resamples in flight
+_MOST_ELEMENTS = 1 << 19  # floats of a temporary array with several columns, 4 MB
 
 
 class Tally(NamedTuple):
-    """Pairs of one kind counted by subjects u and by (group, subjects) e."""
+    """Pairs of one kind counted by subjects u and by group."""
 
     first: Index  # [u] subject
     second: Index | None  # [u] the other subject; None for genuine pairs
     features: Array  # [f, u] sums of the pairs' features
-    group: Index  # [e] rising; group 0 holds the highest scores
-    subjects: Index  # [e] index into u
-    counts: Array  # [e]
+    counts: Any  # sparse matrix [groups, u]; group 0 holds the highest scores
 
 
 class Ranked(NamedTuple):
@@ -61,10 +59,11 @@ def rank(scores: Array, is_same: Mask, first: Index, second: Index, features: Ar
     _, group = np.unique(_position(scores, is_same), return_inverse=True)
     low, high = np.minimum(first, second), np.maximum(first, second)
     genuine, impostor = is_same, ~is_same
+    num_groups = int(group.max()) + 1
     return Ranked(
-        genuine=_tally(group[genuine], low[genuine], None, features[:, genuine]),
-        impostor=_tally(group[impostor], low[impostor], high[impostor], features[:, impostor]),
-        num_groups=int(group.max()) + 1,
+        genuine=_tally(group[genuine], num_groups, low[genuine], None, features[:, genuine]),
+        impostor=_tally(group[impostor], num_groups, low[impostor], high[impostor], features[:, impostor]),
+        num_groups=num_groups,
     )
 
 
@@ -76,19 +75,19 @@ def _position(scores: Array, is_same: Mask) -> Index:
     return 2 * (rising.size - not_above) + tied
 
 
-def _tally(group: Index, first: Index, second: Index | None, features: Array) -> Tally:
+def _tally(group: Index, num_groups: int, first: Index, second: Index | None, features: Array) -> Tally:
     """Counts the pairs of the same subjects, and of these the pairs of the same group."""
+    from scipy import sparse
+
     base = 1 if second is None else int(second.max()) + 1
     code = first if second is None else first * base + second
     distinct, subjects = np.unique(code, return_inverse=True)
-    cells, count = np.unique(group * distinct.size + subjects, return_counts=True)
+    ones, shape = np.ones(group.size), (num_groups, distinct.size)
     return Tally(
         first=distinct // base,
         second=None if second is None else distinct % base,
         features=np.stack([np.bincount(subjects, weights=row) for row in features]),
-        group=cells // distinct.size,
-        subjects=cells % distinct.size,
-        counts=count.astype(np.float64),
+        counts=sparse.coo_array((ones, (group, subjects)), shape=shape).tocsr(),  # adds what stands in one place
     )
 
 
@@ -105,7 +104,7 @@ def multiplicities(
 def affordable_block(ranked: Ranked) -> int:
     """How many resamples to hold at once so that memory is bounded, however many scores and subjects there are."""
     longest = max(ranked.num_groups + 1, ranked.genuine.first.size, ranked.impostor.first.size)
-    return max(1, min(_MOST_COLUMNS, _TILE_ELEMENTS // longest))
+    return max(1, min(_MOST_COLUMNS, _MOST_ELEMENTS // longest))
 
 
 def weigh(ranked: Ranked, multiplicity: Array) -> Weighted:
@@ -114,8 +113,8 @@ def weigh(ranked: Ranked, multiplicity: Array) -> Weighted:
     The curve of a resample without a genuine or without an impostor pair is NaN.
     """
     weights = np.ascontiguousarray(multiplicity.T)
-    vr, genuine_features = _sums(weights, ranked.genuine, ranked.num_groups)
-    far, impostor_features = _sums(weights, ranked.impostor, ranked.num_groups)
+    vr, genuine_features = _sums(weights, ranked.genuine)
+    far, impostor_features = _sums(weights, ranked.impostor)
     total_genuine, total_impostor = vr[:, -1].copy(), far[:, -1].copy()
     with np.errstate(invalid="ignore"):
         vr /= total_genuine[:, None]
@@ -123,25 +122,15 @@ def weigh(ranked: Ranked, multiplicity: Array) -> Weighted:
     return Weighted(far, vr, total_genuine, total_impostor, genuine_features, impostor_features)
 
 
-def _sums(weights: Array, tally: Tally, num_groups: int) -> tuple[Array, Array]:
+def _sums(weights: Array, tally: Tally) -> tuple[Array, Array]:
     """Cumulative group weights `[r, groups + 1]` from 0 and weighted features `[f, r]`, from subject weights `[s, r]`.
 
-    Weights are whole numbers, so sums up to 2^53 are exact and their order does not matter. Cells go in
-    tiles: no array of size pairs x resamples is ever made.
+    Weights are whole numbers, so sums up to 2^53 are exact and their order does not matter.
     """
-    num_resamples = weights.shape[1]
     products = weights[tally.first]
     if tally.second is not None:
         products *= weights[tally.second]
-    groups = np.zeros((num_groups, num_resamples))
-    step = max(1, _TILE_ELEMENTS // num_resamples)
-    for start in range(0, tally.group.size, step):
-        tile = slice(start, start + step)
-        cells = products[tally.subjects[tile]]
-        cells *= tally.counts[tile, None]
-        group = tally.group[tile]
-        starts = np.flatnonzero(np.diff(group, prepend=-1))
-        groups[group[starts]] += np.add.reduceat(cells, starts, axis=0)
-    cumulative = np.zeros((num_resamples, num_groups + 1))
+    groups = tally.counts @ products
+    cumulative = np.zeros((groups.shape[1], len(groups) + 1))
     np.cumsum(groups.T, axis=1, out=cumulative[:, 1:])
     return cumulative, tally.features @ products
