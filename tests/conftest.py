@@ -60,7 +60,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-BY_NUMPY = ("cluster", "linalg", "losses", "ensembles", "joint_bayes")
+BY_NUMPY = (
+    *("core", "linalg", "faces", "subspace", "cluster", "joint_bayes", "losses", "ensembles", "mixtures", "sparse"),
+    "verifier",
+)
 # Compare an eager function with its program to the last bit, or forbid to trace anything.
 BY_XLA = ("ensembles/test_inputs.py", "ensembles/test_lda_member.py", "ensembles/test_members.py")
 
