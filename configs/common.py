@@ -13,7 +13,9 @@ def base(*, x64: bool) -> ConfigDict:
     """A config with the fields that the launcher reads."""
     config = ConfigDict()
     config.seed = 0
-    config.runtime = ConfigDict({"x64": x64})  # float64 where ranks and small eigenvalues decide
+    config.runtime = ConfigDict()
+    config.runtime.x64 = x64  # float64 where ranks and small eigenvalues decide
+    config.runtime.distributed = "off"  # auto: the processes that SLURM, Open MPI, Kubernetes or a TPU started
     return config
 
 

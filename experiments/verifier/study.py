@@ -43,6 +43,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     ]
     workdir.write_bytes(SAVED, measured[0]["model"].tobytes())
     _write_test(workdir, vectors, measured[0]["rows"])
+    workdir.wait()
     model = params_io.load(workdir.path / SAVED, Verifier)
     decided = _decide(config, workdir, vectors, model) if config.pairs is not None else None
     pooled = evidence.pool(config, vectors, measured)

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from jaxface.core import checks
+from jaxface.core import checks, processes
 
 __all__ = ["create", "from_local_rows", "replicate", "shard", "sum_over_processes"]
 
@@ -36,11 +36,13 @@ def shard(tree: T, mesh: Mesh) -> T:
                 f"every leaf needs a leading axis that divides by the {mesh.size} devices of {axis!r}; "
                 f"got shape {leaf.shape}. Pad the rows with jaxface.core.blocks or take fewer devices."
             )
+    _gather_processes(mesh)
     return jax.device_put(tree, NamedSharding(mesh, PartitionSpec(axis)))
 
 
 def replicate(tree: T, mesh: Mesh) -> T:
     """Places a whole copy of every leaf on each device."""
+    _gather_processes(mesh)
     return jax.device_put(tree, NamedSharding(mesh, PartitionSpec()))
 
 
@@ -54,13 +56,14 @@ def sum_over_processes(tree: T) -> T:
     """The sum of every array over all processes, the same in each of them; with one process, the tree itself.
 
     Every process must call this, with arrays of the same shapes. One leaf after the other, so that a process holds two
-    copies of one leaf and not of all.
+    copies of one leaf and not of all. A process waits for the others as long as they live.
     """
     if jax.process_count() == 1:
         return tree
     first = {device.process_index: device for device in reversed(jax.devices())}
     devices = np.asarray([first[process] for process in sorted(first)])
     mesh = Mesh(devices, ("process",), axis_types=(AxisType.Auto,))
+    _gather_processes(mesh)
     everywhere = NamedSharding(mesh, PartitionSpec())
 
     def summed(leaf: jax.Array) -> jax.Array:
@@ -68,6 +71,12 @@ def sum_over_processes(tree: T) -> T:
         return total.addressable_data(0)
 
     return jax.tree.map(summed, tree)
+
+
+def _gather_processes(mesh: Mesh) -> None:
+    """Waits for the processes of a mesh over all of them: on CPU, a collective gives up on one 30 seconds late."""
+    if len({device.process_index for device in mesh.devices.flat}) == processes.count():
+        processes.rendezvous()
 
 
 @partial(jax.jit, static_argnames="sharding")

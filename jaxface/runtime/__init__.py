@@ -7,6 +7,8 @@ sources      what the data of a run were, and how they differ now
 record       run.json: how a run ended, with which versions, and the attempts before it
 files        files that are whole or absent, digests that tell a changed one, errors that name them
 lock         one process a folder, on every system
+distributed  the start of several processes, and their end, with a sentence for each failure
+serial       values as the content of files
 checkpoint   orbax checkpoints of iterative runs; a damaged one is named and skipped
 params_io    model files: safetensors with class, static fields, version and digest
 structure    models as JSON and tensors, each part checked against its class

@@ -1,23 +1,27 @@
 """Checkpoints of iterative runs by orbax: the newest whole one is resumed, a damaged one is named and skipped.
 
+Of several processes, process 0 alone reads and writes: the others send it their parts of a state and get the arrays.
 Orbax restores some flipped bits without an error, so every checkpoint has a digest of all its files beside it.
 """
 
 import errno
 import hashlib
+import io
+import json
 import os
 import pathlib
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import jax
 import numpy as np
 from absl import logging
+from jax.experimental import multihost_utils
 
-from jaxface.core import checks
-from jaxface.runtime import files
+from jaxface.core import checks, processes
+from jaxface.runtime import files, serial
 
 __all__ = ["Checkpoints", "run_in_segments"]
 
@@ -35,30 +39,39 @@ class Checkpoints:
         import orbax.checkpoint
 
         self.folder = pathlib.Path(folder).resolve()
+        if processes.index():
+            return
         files.make_folder(self.folder)
-        self._is_writer = jax.process_index() == 0
         self._remove_unfinished()
-        self._handler = orbax.checkpoint.StandardCheckpointer()
+        alone = {"active_processes": {0}, "barrier_sync_key_prefix": "jaxface"} if processes.count() > 1 else {}
+        options = orbax.checkpoint.options.MultiprocessingOptions(**alone)
+        self._handler = orbax.checkpoint.StandardCheckpointer(multiprocessing_options=options)
 
     def save(self, step: int, tree: Any) -> None:
-        """Writes a checkpoint; it appears under its name only when it is whole."""
+        """Writes a checkpoint; it appears under its name only when it is whole. Every process must call this."""
+        if processes.count() > 1:
+            tree = jax.tree.map(_on_host, tree)
+        processes.from_first(lambda: self._save(step, tree))
+
+    def _save(self, step: int, tree: Any) -> None:
         target = self.folder / _name(step)
         try:
-            if self._is_writer:
-                _digest_file(target).unlink(missing_ok=True)
+            _digest_file(target).unlink(missing_ok=True)
             self._handler.save(target, {_ROOT: tree}, force=True)
             self._handler.wait_until_finished()
-            digest = _digest(target) if self._is_writer else ""
+            digest = _digest(target)
         except (OSError, ValueError) as error:  # tensorstore raises ValueError, with the code of the system in its text
             self._remove_unfinished()
             raise _storage_error(target, error) from error
-        if self._is_writer:
-            files.write_atomically(_digest_file(target), digest.encode())
-            for old in self.steps()[:-_KEPT]:
-                self._remove(self.folder / _name(old))
+        files.write_atomically(_digest_file(target), digest.encode())
+        for old in self._steps()[:-_KEPT]:
+            self._remove(self.folder / _name(old))
 
     def steps(self) -> list[int]:
         """Steps with a checkpoint, oldest first."""
+        return list(json.loads(processes.from_first(lambda: json.dumps(self._steps()).encode()) or b"[]"))
+
+    def _steps(self) -> list[int]:
         names = (entry.name for entry in self.folder.iterdir() if entry.is_dir())
         return sorted(int(name.removeprefix("step-")) for name in names if _is_step(name))
 
@@ -67,8 +80,23 @@ class Checkpoints:
 
         A whole checkpoint of another structure is refused; otherwise the run would start again without a word.
         """
+        if processes.count() == 1:
+            return self._latest(like)
+        leaves, structure = jax.tree.flatten(like)
+        found: list[tuple[int, T]] = []
+
+        def read() -> bytes | None:
+            found.extend(filter(None, [self._latest(jax.tree.map(_host_shape, like))]))
+            return _packed(found[0][0], jax.tree.leaves(found[0][1])) if found else None
+
+        if (content := processes.from_first(read)) is None:
+            return None
+        step, arrays = _unpacked(content)
+        return step, jax.tree.unflatten(structure, map(_placed_like, arrays, leaves))
+
+    def _latest(self, like: T) -> tuple[int, T] | None:
         shapes = {_ROOT: jax.tree.map(_abstract, like)}
-        for step in reversed(self.steps()):
+        for step in reversed(self._steps()):
             if not _is_whole(self.folder / _name(step)):
                 logging.warning("checkpoint %s is damaged; trying the one before it", _name(step))
                 continue
@@ -105,12 +133,14 @@ class Checkpoints:
 
     def _remove_unfinished(self) -> None:
         """Deletes the remains of a checkpoint that a kill or a full disk interrupted."""
-        for entry in self.folder.iterdir() if self._is_writer else ():
+        for entry in self.folder.iterdir():
             if entry.is_dir() and _is_step(entry.name.removesuffix(_UNFINISHED)) and not _is_step(entry.name):
                 shutil.rmtree(entry, ignore_errors=True)
 
     def close(self) -> None:
         """Waits for writes and ends the threads; an error of a thread is reported like one of `save`."""
+        if processes.index():
+            return
         try:
             self._handler.close()
         except (OSError, ValueError) as error:
@@ -190,6 +220,40 @@ def _abstract(leaf: Any) -> Any:
     if isinstance(leaf, jax.Array):
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)
     return np.asarray(leaf)
+
+
+def _on_host(leaf: Any) -> np.ndarray:
+    """The whole of an array that may lie on the devices of several processes, in each of them."""
+    if not isinstance(leaf, jax.Array) or leaf.is_fully_addressable:
+        return np.asarray(leaf)
+    if leaf.is_fully_replicated:
+        return np.asarray(leaf.addressable_data(0))
+    return np.asarray(multihost_utils.process_allgather(leaf, tiled=True))
+
+
+def _host_shape(leaf: Any) -> np.ndarray:
+    """An array of the dtype and shape to read, without memory of its own."""
+    return np.broadcast_to(np.zeros((), _dtype(leaf)), np.shape(leaf))
+
+
+def _placed_like(array: np.ndarray, leaf: Any) -> Any:
+    array = array.view(_dtype(leaf))  # an `.npz` does not know bfloat16
+    if not isinstance(leaf, jax.Array):
+        return array
+    return jax.make_array_from_callback(array.shape, leaf.sharding, lambda part: array[part])
+
+
+def _dtype(leaf: Any) -> np.dtype[Any]:
+    return np.dtype(leaf.dtype) if hasattr(leaf, "dtype") else np.asarray(leaf).dtype
+
+
+def _packed(step: int, arrays: Sequence[np.ndarray]) -> bytes:
+    return serial.npz({"step": np.asarray(step)} | {str(k): array for k, array in enumerate(arrays)})
+
+
+def _unpacked(content: bytes) -> tuple[int, list[np.ndarray]]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        return int(archive["step"]), [archive[str(k)] for k in range(len(archive.files) - 1)]
 
 
 def _arrays(leaves: dict[str, Any]) -> dict[str, str]:

@@ -39,7 +39,8 @@ def configure(*, x64: bool) -> None:
 
 def quiet_libraries() -> None:
     """Keeps news of JAX and orbax out of the log; their warnings stay."""
-    logging.getLogger("jax._src.xla_bridge").setLevel(logging.WARNING)
+    for module in ("xla_bridge", "distributed"):
+        logging.getLogger(f"jax._src.{module}").setLevel(logging.WARNING)
     absl_logging.get_absl_handler().addFilter(_is_for_a_reader)
 
 

@@ -7,7 +7,8 @@
 
 `--config=configs/NAME.py:VARIANT` picks the study, `--config.section.field=value` changes a field, `--workdir=FOLDER`
 is where it runs. The same command again does nothing when the run is finished and resumes it when it is not.
-Importing this module defines no flags: only `main` does.
+Importing this module defines no flags: only `main` does. Several processes run one study when the config says
+`runtime.distributed=auto`, or when each is started with `--coordinator --num_processes --process_id`.
 """
 
 import contextlib
@@ -18,12 +19,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import jax
 from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
 
-from jaxface.core import messages
+from jaxface.core import messages, processes
 from jaxface.core.fitinfo import FitError
-from jaxface.runtime import command, environment
+from jaxface.runtime import command, distributed, environment, log
 from jaxface.runtime.record import look_back, recorded
 from jaxface.runtime.workdir import Workdir
 
@@ -45,18 +47,22 @@ class _Flags(NamedTuple):
     config: flags.FlagHolder
     workdir: flags.FlagHolder
     traceback: flags.FlagHolder
+    coordinator: flags.FlagHolder
+    num_processes: flags.FlagHolder
+    process_id: flags.FlagHolder
 
 
 def main(run: Run) -> None:
     """Defines and parses the flags, prepares the process and runs the study."""
     study_flags = _define_flags()
-    app.run(lambda _: sys.exit(_main(run, study_flags)), flags_parser=partial(_parse, study_flags))
+    app.run(lambda _: sys.exit(_with_others(run, study_flags)), flags_parser=partial(_parse, study_flags))
 
 
 def execute(run: Run, config: ConfigDict, workdir_path: str) -> Mapping[str, Any]:
     """Runs a study in its folder, or returns the results it already has."""
     workdir = Workdir(workdir_path, config.to_dict())
     try:
+        log.keep_own(workdir.path / "logs")
         provenance = environment.provenance()
         done = workdir.finished()
         if workdir.is_writer:
@@ -78,23 +84,41 @@ def _define_flags() -> _Flags:
         config_flags.DEFINE_config_file("config", None, "Config file, with a variant after a colon.", lock_config=True),
         flags.DEFINE_string("workdir", None, "Folder of the run."),
         flags.DEFINE_bool("traceback", False, "Show where in the code an error arose."),
+        flags.DEFINE_string("coordinator", None, "Of several processes: HOST:PORT of process 0, a free port."),
+        flags.DEFINE_integer("num_processes", None, "Of several processes: how many there are."),
+        flags.DEFINE_integer("process_id", None, "Of several processes: which one this is, from 0."),
     )
 
 
-def _main(run: Run, study_flags: _Flags) -> int:
-    logging.set_verbosity(logging.INFO)
-    config, folder, show_traceback = (flag.value for flag in study_flags)
+def _with_others(run: Run, study_flags: _Flags) -> int:
+    """Runs the study and ends the process with the others, whatever happened."""
     try:
-        if config is None:
-            raise ValueError("--config is missing: name a config file, e.g. --config=configs/tour.py:smoke.")
-        if not folder:
-            raise ValueError("--workdir is missing: name the folder of the run, e.g. --workdir=runs/tour.")
-        environment.configure(x64=config.runtime.x64)
-        with _ended_by_signals():
-            execute(run, config, folder)
-    except USER_ERRORS as error:
-        return _complain(str(error), error if show_traceback else None)
+        code = _main(run, study_flags)
+    except BaseException as error:
+        if processes.count() == 1:
+            raise
+        traceback.print_exception(error)
+        distributed.announce(f"{type(error).__name__}: {error}")
+        code = 1
+    return distributed.leave(code)
+
+
+def _main(run: Run, study_flags: _Flags) -> int:
+    """Runs the study; an error that a user can mend is one sentence. Returns the exit code."""
+    logging.set_verbosity(logging.INFO)
+    shown = study_flags.traceback.value
+    try:
+        folder = _prepare_and_execute(run, study_flags)
+    except (*USER_ERRORS, processes.PeerError) as error:
+        return _complain(distributed.in_words(error), error if shown else None)
+    except jax.errors.JaxRuntimeError as error:
+        if processes.count() == 1:
+            raise
+        return _complain(distributed.in_words(error), error if shown else None)
     except KeyboardInterrupt as error:
+        if message := distributed.failure():
+            return _complain(message, None)
+        distributed.announce("it was interrupted")
         _say("interrupted; the same command goes on after the last finished stage.")
         return 128 + (signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT)
     except (AttributeError, KeyError) as error:
@@ -102,10 +126,36 @@ def _main(run: Run, study_flags: _Flags) -> int:
         if key is None:
             raise
         message = command.another_study(key, flags.FLAGS["config"].config_filename, _study(run))
-        return _complain(message, error if show_traceback else None)
+        return _complain(message, error if shown else None)
     folder = messages.printable(folder.rstrip("/"))
-    print(f"results: {folder}/results.json\nreport:  {folder}/report.html")
+    if processes.index() == 0:
+        print(f"results: {folder}/results.json\nreport:  {folder}/report.html")
     return 0
+
+
+def _prepare_and_execute(run: Run, study_flags: _Flags) -> str:
+    """Sets up the process, connects it with the others if there are any, and runs the study; its folder."""
+    config, folder = study_flags.config.value, study_flags.workdir.value
+    if config is None:
+        raise ValueError("--config is missing: name a config file, e.g. --config=configs/tour.py:smoke.")
+    if not folder:
+        raise ValueError("--workdir is missing: name the folder of the run, e.g. --workdir=runs/tour.")
+    environment.configure(x64=config.runtime.x64)
+    distributed.start(
+        coordinator=study_flags.coordinator.value,
+        num_processes=study_flags.num_processes.value,
+        process_id=study_flags.process_id.value,
+        detect=_is_detected(config.runtime.distributed),
+    )
+    with _ended_by_signals():
+        execute(run, config, folder)
+    return str(folder)
+
+
+def _is_detected(distributed: str) -> bool:
+    if distributed not in ("off", "auto"):
+        raise ValueError(f"--config.runtime.distributed must be off or auto; got {distributed!r}.")
+    return distributed == "auto"
 
 
 @contextlib.contextmanager
@@ -155,6 +205,7 @@ def _complain(message: str, shown: BaseException | None) -> int:
     if shown is not None:
         traceback.print_exception(shown)
     _say(message)
+    distributed.announce(message)
     return 1
 
 

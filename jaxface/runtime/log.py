@@ -1,8 +1,13 @@
-"""Numbers while a study runs: a file of JSON lines, and progress of long host loops."""
+"""Numbers while a study runs: a file of JSON lines, and progress of long host loops.
+
+Of several processes, process 0 writes the numbers and shows progress; each has a log of its own.
+"""
 
 import contextlib
 import json
+import logging as python_logging
 import math
+import os
 import pathlib
 import sys
 import time
@@ -11,7 +16,8 @@ from typing import Any, TypeVar
 
 from absl import logging
 
-from jaxface.runtime.files import read_bytes, storage_error, write_atomically
+from jaxface.core import processes
+from jaxface.runtime.files import make_folder, read_bytes, storage_error, write_atomically
 
 __all__ = ["JsonlWriter", "progress"]
 
@@ -22,8 +28,11 @@ class JsonlWriter:
     """One JSON object a line; reopening drops a half-written last line and any step at or beyond `resume_step`."""
 
     def __init__(self, file: pathlib.Path, *, resume_step: int | None = None):
-        kept = _kept_lines(file, resume_step)
-        write_atomically(file, "".join(json.dumps(line) + "\n" for line in kept).encode())
+        if processes.index():
+            file = pathlib.Path(os.devnull)
+        else:
+            kept = _kept_lines(file, resume_step)
+            write_atomically(file, "".join(json.dumps(line) + "\n" for line in kept).encode())
         self._path = file
         with self._naming_errors():
             self._file = open(file, "a", encoding="utf-8", newline="\n")  # noqa: SIM115 - held until `close`
@@ -64,6 +73,9 @@ def progress(
     each, unit: what an item stands for, such as 4,000 faces; with a unit, lines tell the pace and the time left
     """
     total = start + len(items) if total is None and isinstance(items, Sized) else total
+    if processes.index():
+        yield from items
+        return
     if sys.stderr.isatty():
         from tqdm import tqdm
 
@@ -77,6 +89,21 @@ def progress(
             pace = _pace(done - start, None if total is None else total - done, last - begin, each, unit)
             logging.info("%s: %s%s%s", what, f"{each * done:,}", whole, pace)
         yield item
+
+
+def keep_own(folder: pathlib.Path) -> None:
+    """Of several processes, each writes its log to a file; on the terminal all but process 0 show warnings only."""
+    if processes.count() == 1:
+        return
+    make_folder(folder)
+    handler = python_logging.FileHandler(folder / f"process-{processes.index()}.log", encoding="utf-8")
+    handler.setFormatter(logging.PythonFormatter())
+    handler.setLevel(python_logging.INFO)
+    for chosen in logging.get_absl_handler().filters:
+        handler.addFilter(chosen)
+    logging.get_absl_logger().addHandler(handler)
+    if processes.index():
+        logging.get_absl_handler().setLevel(python_logging.WARNING)
 
 
 def _pace(done: int, left: int | None, seconds: float, each: int, unit: str) -> str:

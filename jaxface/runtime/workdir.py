@@ -2,31 +2,29 @@
 
 Every file is written to a temporary name, flushed and renamed, so a file that exists is whole. A study is cut into
 stages whose arrays are kept: the same command again loads finished stages and computes the others, and a different
-config in the same folder is refused.
+config in the same folder is refused. Of several processes, process 0 alone reads and writes the folder: the others hear
+from it what is finished, and get the arrays of stages.
 """
 
-import io
 import json
-import math
 import os
 import pathlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 from absl import logging
 
-from jaxface.core import messages
-from jaxface.runtime import files, sources
+from jaxface.core import messages, processes
+from jaxface.runtime import distributed, files, serial, sources
 from jaxface.runtime.files import Arrays
 from jaxface.runtime.lock import FolderLock
 
 __all__ = ["Workdir"]
 
 # The files of every run, also of one that ended before its first stage.
-_HOUSEKEEPING = ("config.json", "run.json", "data.json", "digests.jsonl")
+_HOUSEKEEPING = ("config.json", "run.json", "data.json", "digests.jsonl", "logs")
 _AGAIN = "Delete it and run the same command again."
 _RESTORE = "Put the old file back, or choose another --workdir."
 
@@ -36,21 +34,39 @@ class Workdir:
 
     def __init__(self, path: str | os.PathLike[str], config: Mapping[str, Any]):
         self.path = pathlib.Path(path)
-        self.config = json.loads(_to_json(config))
-        self.is_writer = jax.process_index() == 0
-        if self.path.exists() and not self.path.is_dir():
-            raise ValueError(f"--workdir must be a folder; {self.path} is a file.")
-        files.make_folder(self.path)
-        self._lock = FolderLock(self.path) if self.is_writer else None
+        self.config = json.loads(serial.to_json(config))
+        self.is_writer = processes.index() == 0
+        self._lock: FolderLock | None = None
         try:
-            self.is_resumed = self._holds_work()
-            self._digests = files.Digests(self.path / "digests.jsonl")
-            self._adopt()
-            self._claim()
-            self._data = self._recorded_data() if self.is_resumed else {}
+            processes.from_first(self._enter)
+            distributed.check_shared(self.path)
+            self._compare_configs()
+            self.is_resumed = processes.from_first(self._open) is not None
         except BaseException:
             self.close()
             raise
+
+    def _enter(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise ValueError(f"--workdir must be a folder; {self.path} is a file.")
+        files.make_folder(self.path)
+        self._lock = FolderLock(self.path)
+
+    def _compare_configs(self) -> None:
+        """Refuses processes that were started with different configs."""
+        first = processes.from_first(lambda: serial.to_json(self.config).encode())
+        if first != serial.to_json(self.config).encode():
+            changes = serial.changes(json.loads(first or b"{}"), self.config)
+            raise ValueError(f"all processes must have one config. Process 0 and this one differ in {changes}.")
+
+    def _open(self) -> bytes | None:
+        """Reads what the folder holds; nothing in a folder without work."""
+        self._digests = files.Digests(self.path / "digests.jsonl")
+        is_resumed = self.is_resumed = self._holds_work()
+        self._adopt()
+        self._claim()
+        self._data = self._recorded_data() if is_resumed else {}
+        return b"" if is_resumed else None
 
     def close(self) -> None:
         """Lets another process use the folder."""
@@ -88,53 +104,69 @@ class Workdir:
         A stage returns what later stages and the report need, as named arrays, numbers or strings.
         """
         file_name = files.portable(f"stages/{name}.npz")
-        if (self.path / file_name).exists():
-            logging.info("stage %s: already done", name)
-            return files.parse_arrays(self.path / file_name, self._original(file_name, _AGAIN))
+        done = processes.from_first(lambda: self._stored(file_name, name))
+        if done is not None:
+            return files.parse_arrays(self.path / file_name, done)
         logging.info("stage %s: started", name)
         start = time.monotonic()
         arrays = {key: np.asarray(value) for key, value in work().items()}
         for key, value in arrays.items():
             if value.dtype == object:
                 raise ValueError(f"stage {name!r} must return arrays, numbers or strings; {key!r} is a Python object.")
-        self.write_arrays(file_name, arrays)
+        data = processes.from_first(lambda: self._written(file_name, serial.npz(arrays)))
         logging.info("stage %s: done in %.1f s", name, time.monotonic() - start)
-        return arrays
+        return arrays if self.is_writer or data is None else files.parse_arrays(self.path / file_name, data)
 
     def finished(self) -> dict[str, Any] | None:
         """The results of a finished run, if they and its models are unchanged; None of an unfinished one."""
+        content = processes.from_first(self._checked_results)
+        return None if content is None else json.loads(content)
+
+    def wait(self) -> None:
+        """Returns when the files that process 0 was to write so far are there: call it before any is read back."""
+        processes.from_first(lambda: None)
+
+    def _stored(self, file_name: str, stage: str) -> bytes | None:
+        if not (self.path / file_name).exists():
+            return None
+        logging.info("stage %s: already done", stage)
+        return self._original(file_name, _AGAIN)
+
+    def _written(self, name: str, data: bytes) -> bytes:
+        self.write_bytes(name, data)
+        return data
+
+    def _checked_results(self) -> bytes | None:
         if not (self.path / "results.json").exists():
             return None
         remedy = f"{_AGAIN[:-1]}: finished stages are kept."
         content = self._original("results.json", remedy)
-        results = files.parse_object(self.path / "results.json", content, remedy)
+        files.parse_object(self.path / "results.json", content, remedy)
         if (written := self._digests.names()) and "results.json" not in written:
             raise ValueError(f"{self.path / 'results.json'} was not written by this run. {remedy}")
         for name in self._digests.names():
             if name.startswith("params/") and (self.path / name).exists():
                 self._original(name, f"Delete it and {self.path / 'results.json'}, and run the same command again.")
-        return results
+        return content
 
     def finish(self, results: Mapping[str, Any]) -> None:
         """Writes the headline numbers; a run is finished when their file exists.
 
         NaN and infinities become null, because JSON has none.
         """
-        self.write_json("results.json", _without_nan(json.loads(_to_json(results))))
+        self.write_json("results.json", serial.without_nan(json.loads(serial.to_json(results))))
 
     def write_json(self, name: str, value: Any) -> pathlib.Path:
         """Writes JSON with sorted keys, so equal content is equal bytes."""
-        return self.write_bytes(name, (_to_json(value) + "\n").encode())
+        return self.write_bytes(name, (serial.to_json(value) + "\n").encode())
 
     def write_text(self, name: str, text: str) -> pathlib.Path:
         """Writes UTF-8 text; bytes of names that are not UTF-8 appear as escapes."""
-        return self.write_bytes(name, _utf8(text))
+        return self.write_bytes(name, serial.utf8(text))
 
     def write_arrays(self, name: str, arrays: Mapping[str, np.ndarray]) -> pathlib.Path:
         """Writes an `.npz` without pickles."""
-        buffer = io.BytesIO()
-        np.savez(buffer, allow_pickle=False, **arrays)
-        return self.write_bytes(name, buffer.getvalue())
+        return self.write_bytes(name, serial.npz(arrays))
 
     def write_bytes(self, name: str, data: bytes) -> pathlib.Path:
         """Writes a file below the folder; `name` may hold subfolders."""
@@ -151,7 +183,7 @@ class Workdir:
     def _original(self, name: str, remedy: str) -> bytes:
         """The content of a file as this run wrote it; a changed file is refused."""
         content = files.read_bytes(self.path / name)
-        if self.is_writer and not self._digests.is_original(name, content):
+        if not self._digests.is_original(name, content):
             if name not in self._digests.names():
                 raise ValueError(
                     f"{self.path / name} was not written by this run, as far as digests.jsonl says. {remedy} If that "
@@ -162,7 +194,7 @@ class Workdir:
 
     def _adopt(self) -> None:
         """Accepts the files of a run whose journal is gone without a comparison."""
-        if not self.is_writer or not self.is_resumed or self._digests.names():
+        if not self.is_resumed or self._digests.names():
             return
         logging.warning("%s has no digests.jsonl: its files are taken as they are", self.path)
         for name in ("config.json", "data.json", "results.json", "stages/*", "params/*"):
@@ -221,52 +253,8 @@ class Workdir:
         if content is None:
             self.write_json("config.json", self.config)
             return
-        before = _flat(files.parse_object(file, content, _RESTORE))
-        now = _flat(self.config)
-        differing = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
-        if differing:
-            changes = "; ".join(
-                f"{key}: {before.get(key, 'absent')!r} -> {now.get(key, 'absent')!r}" for key in differing
-            )
+        if changes := serial.changes(files.parse_object(file, content, _RESTORE), self.config):
             raise ValueError(
                 f"{self.path} holds a run with another config. Differing keys: {changes}. "
                 "Choose another --workdir, or repeat the old config."
             )
-
-
-def _to_json(value: Any) -> str:
-    return json.dumps(value, indent=2, sort_keys=True, default=_plain, allow_nan=True)
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _plain(value: Any) -> Any:
-    """Arrays, NumPy scalars and tuples as JSON; anything else is an error that names its type."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray | jax.Array):
-        return np.asarray(value).tolist()
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    raise TypeError(f"{messages.describe(value)} cannot be written as JSON")
-
-
-def _flat(tree: Any, prefix: str = "") -> dict[str, Any]:
-    """Nested dictionaries as dotted keys."""
-    if not isinstance(tree, dict) or not tree:
-        return {prefix: tree}
-    parts = (_flat(value, f"{prefix}.{key}" if prefix else str(key)) for key, value in tree.items())
-    return {name: leaf for part in parts for name, leaf in part.items()}
-
-
-def _utf8(text: str) -> bytes:
-    """UTF-8 of a text that may hold undecodable bytes of file names, which become escapes."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace").encode()
