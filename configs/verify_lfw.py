@@ -37,7 +37,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.num_components = 400
     config.lda_components = 150
     config.num_iters = 20
-    config.e_step = "full"  # "expanded" is PX-EM: the maximum within these steps, and the same accuracy
+    config.e_step = "full"  # "expanded" is PX-EM: far nearer to the maximum, the same accuracy
     config.num_resamples = 1000  # of people, for intervals
     return common.variant(config, variant, {"view1": _view1, "embeddings": _embeddings})
 
