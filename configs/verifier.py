@@ -5,9 +5,12 @@
     python -m experiments.verifier --config=configs/verifier.py:images --config.data.root=FOLDER --workdir=runs/v
     python -m experiments.verifier --config=configs/verifier.py:photos --config.data.root=PHOTOS --workdir=runs/v
 
-The default takes the ORL faces. `:embeddings` takes an `.npz` of `experiments.embed` or of
-another tool, `:images` one folder of cropped faces a person, `:photos` one folder of photos a person: faces are found,
+The default takes the ORL faces. `:embeddings` takes vectors of `experiments.embed` or of another tool (`.npz`, `.npy`,
+CSV, Kaldi), `:images` one folder of cropped faces a person, `:photos` one folder of photos a person: faces are found,
 aligned and embedded first (extra `embed`).
+
+Expected on SFace embeddings of LFW, 20 minutes on two busy cores: EER of the cosine 0.64 %, of Joint Bayes 0.49 %, a
+difference of 0.15 points [0.02, 0.27]; Cllr 0.030, min Cllr 0.024. Expected on ORL: see the report.
 """
 
 from ml_collections import ConfigDict
@@ -41,7 +44,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.prior = 0.5  # of one person, for these decisions
     config.presence_prior = 0.05  # of somebody enrolled, in the report's table of identification
     config.min_score = 0.6  # photos: of a detected face
-    config.face = "weighted"  # photos, of several faces: size less the distance from the centre; or largest, central
+    config.face = "weighted"  # photos, of several faces: size less distance from the centre; or largest, central
     config.max_side = 640  # photos: pixels; larger ones are searched in a smaller copy
     variants = {"smoke": _smoke, "embeddings": _embeddings, "images": _images, "photos": _photos}
     return common.variant(config, variant, variants)

@@ -10,7 +10,7 @@ def rule(max_images: int, share: float) -> str:
     """The rule in words for a report, with the largest part that one person has in the genuine pairs."""
     return (
         f"All pairs of the test people are scored, at most {max_images} images of a person, spread evenly over those "
-        f"there are; one person makes at most {100 * share:.0f} % of the genuine pairs."
+        f"there are; one person makes at most {100 * share:.2g} % of the genuine pairs."
     )
 
 
