@@ -10,9 +10,11 @@ machine     the rounding unit and the smallest number of a type
 loops       a fixed number of steps, or until the objective settles
 blocks      rows in padded blocks, one function for all rows
 prefetch    the next item is read in a thread
-search      the least entry of each row
+search      the best rows of a gallery for each probe (search_tiles, gallery_parts); the least entry of each row
+mate_ranks  the best people of a gallery, and the rank of the mate by counting
 pair_counts counts of the scores of all pairs, tile by tile (score_tiles)
 mesh        placement on devices
+processes   what the processes of one run tell each other
 """
 
 from jaxface.core import (
@@ -22,11 +24,13 @@ from jaxface.core import (
     labels,
     loops,
     machine,
+    mate_ranks,
     mesh,
     messages,
     pair_counts,
     prefetch,
     prng,
+    processes,
     pytree,
     search,
 )
@@ -38,11 +42,13 @@ __all__ = [
     "labels",
     "loops",
     "machine",
+    "mate_ranks",
     "mesh",
     "messages",
     "pair_counts",
     "prefetch",
     "prng",
+    "processes",
     "pytree",
     "search",
 ]

@@ -6,7 +6,8 @@ functions of the `Roc`; numbers that depend on their values are functions of the
     verification     roc; of a Roc: auc, eer, eer_rocch, verification_rate, threshold_at_far, rates_at, hull, det,
                      dcf, min_dcf, actual_dcf
     calibration      of log-likelihood ratios: cllr, reliability; pav_llr makes them; of a Roc: min_cllr
-    identification   cmc, nearest_neighbor_error, open_set and identification_rate (DIR@FAR)
+    identification   cmc, nearest_neighbor_error, open_set and identification_rate (DIR@FAR); cmc_from_counts,
+                     rank_hits, open_set_from_counts for galleries too large for a matrix of scores
     clustering       purity, cluster_accuracy
     retrieval        retrieval_at_k, mean_average_precision
     reconstruction   psnr, ssim, cosine_distance (the papers' NCD, a distance in [0, 2])
@@ -29,10 +30,13 @@ from jaxface.metrics.calibration import cllr, cross_entropy, min_cllr
 from jaxface.metrics.clustering import cluster_accuracy, purity
 from jaxface.metrics.identification import (
     cmc,
+    cmc_from_counts,
     identification_rate,
     nearest_neighbor_error,
     nearest_neighbor_hits,
     open_set,
+    open_set_from_counts,
+    rank_hits,
     stranger_threshold,
 )
 from jaxface.metrics.intervals import POSITIVE, RATE, SIGNED, Interval, paired_interval, split_interval, wilson
@@ -65,6 +69,7 @@ __all__ = [
     "cllr",
     "cluster_accuracy",
     "cmc",
+    "cmc_from_counts",
     "cosine_distance",
     "cross_entropy",
     "det",
@@ -79,9 +84,11 @@ __all__ = [
     "nearest_neighbor_error",
     "nearest_neighbor_hits",
     "open_set",
+    "open_set_from_counts",
     "paired_interval",
     "psnr",
     "purity",
+    "rank_hits",
     "retrieval_at_k",
     "roc",
     "split_interval",

@@ -4,6 +4,9 @@ Score matrices are `[g, q]`: gallery rows, probe columns. Ranks count people, no
 gallery has the best score of their images, so the nearest neighbour rule is rank 1. To match a set with itself, put
 -inf on the diagonal, and leave people with one image out of the probes: without a mate they can only err.
 
+For galleries too large for a matrix, `core.mate_ranks.identify` counts the people above and level with the mate of
+each probe, and the functions `*_from_counts` turn these counts into the same numbers.
+
 Ties between the mate and others are broken against the method (`ties="pessimistic"`: a system that gives
 every pair the same score earns nothing) or averaged over all orders (`ties="expected"`).
 """
@@ -21,12 +24,18 @@ from jaxface.metrics.intervals import Interval
 __all__ = [
     "StrangerThreshold",
     "cmc",
+    "cmc_from_counts",
     "identification_rate",
     "nearest_neighbor_error",
     "nearest_neighbor_hits",
     "open_set",
+    "open_set_from_counts",
+    "rank_hits",
     "stranger_threshold",
 ]
+
+
+_TIES = ("pessimistic", "expected")
 
 
 class OpenSet(NamedTuple):
@@ -61,11 +70,38 @@ def cmc(
     matrix, gallery, probes = arguments.score_matrix(scores, gallery_ids, probe_ids)
     _, people, higher, tied = _mates(matrix, gallery, probes)
     _check_closed_set(people >= 0)
-    num_people = np.unique(gallery).size
+    return cmc_from_counts(higher, tied, num_people=np.unique(gallery).size, max_rank=max_rank, ties=ties)
+
+
+def cmc_from_counts(
+    higher: npt.ArrayLike,
+    tied: npt.ArrayLike,
+    *,
+    num_people: int,
+    max_rank: int | None = None,
+    ties: str = "pessimistic",
+) -> Array:
+    """`cmc` from the numbers of people above and level with the mate of each probe, `[q]` and `[q]`.
+
+    num_people: in the gallery.
+    """
+    above, level = _checked_counts(higher, tied)
     max_rank = num_people if max_rank is None else max_rank
     checks.at_least("max_rank", max_rank, 1)
     checks.at_most("max_rank", max_rank, num_people, "the number of people in the gallery")
-    return _within_rank(higher, tied, np.arange(1, max_rank + 1), ties).mean(axis=0)
+    if (most := int((above + level).max())) >= num_people:
+        raise ValueError(f"higher and tied count {most} others for some probe; the gallery has {num_people} people.")
+    checks.one_of("ties", ties, _TIES)
+    if ties == "pessimistic":
+        return np.cumsum(np.bincount(above + level, minlength=max_rank))[:max_rank] / above.size
+    # One rank at a time: probes times ranks are too many to keep.
+    return np.array([_within_rank(above, level, np.array([rank]), ties).mean() for rank in range(1, max_rank + 1)])
+
+
+def rank_hits(higher: npt.ArrayLike, tied: npt.ArrayLike, *, rank: int = 1, ties: str = "pessimistic") -> Array:
+    """Per probe `[q]`: 1 where the mate is among the best `rank` people, else 0 (between, for expected ties)."""
+    checks.at_least("rank", rank, 1)
+    return _within_rank(*_checked_counts(higher, tied), np.array([rank]), ties)[:, 0]
 
 
 def nearest_neighbor_hits(
@@ -78,7 +114,7 @@ def nearest_neighbor_hits(
     matrix, gallery, probes = arguments.score_matrix(scores, gallery_ids, probe_ids)
     _, people, higher, tied = _mates(matrix, gallery, probes)
     _check_closed_set(people >= 0)
-    return _within_rank(higher, tied, np.arange(1, 2), ties)[:, 0]
+    return rank_hits(higher, tied, ties=ties)
 
 
 def nearest_neighbor_error(
@@ -98,19 +134,36 @@ def open_set(scores: npt.ArrayLike, gallery_ids: npt.ArrayLike, probe_ids: npt.A
     matrix, gallery, probes = arguments.score_matrix(scores, gallery_ids, probe_ids)
     best, people, higher, tied = _mates(matrix, gallery, probes)
     known = people >= 0
+    mates = np.where(known, best[people, np.arange(people.size)].astype(np.float64), np.nan)
+    return open_set_from_counts(mates, best.max(axis=0), np.where(known, higher, -1), tied, rank=rank)
+
+
+def open_set_from_counts(
+    mates: npt.ArrayLike, best: npt.ArrayLike, higher: npt.ArrayLike, tied: npt.ArrayLike, *, rank: int = 1
+) -> OpenSet:
+    """`open_set` from numbers of each probe `[q]`: the scores of the mate and of the best person, and two counts.
+
+    mates: NaN for people who are not in the gallery; their counts are not read.
+    higher, tied: the people above and level with the mate.
+    """
+    checks.at_least("rank", rank, 1)
+    checks.shapes(mates=(mates, "q"), best=(best, "q"), higher=(higher, "q"), tied=(tied, "q"))
+    own, highest = arguments.numbers("mates", mates), arguments.numbers("best", best)
+    arguments.not_nan(best=highest)
+    known = ~np.isnan(own)
     if known.all() or not known.any():
         raise ValueError(
             f"probe_ids must hold people inside and outside the gallery; {int(known.sum())} of {known.size} probes are "
             "inside. Use cmc for a closed set."
         )
-    is_found = known & (higher + tied < rank)
-    mates = np.sort(best[people[is_found], np.flatnonzero(is_found)]).astype(np.float64)
-    alarms = np.sort(best[:, ~known].max(axis=0)).astype(np.float64)
-    thresholds = np.unique(np.concatenate([mates, alarms]))[::-1]
+    above, level = _checked_counts(np.asarray(higher)[known], np.asarray(tied)[known])
+    found = np.sort(own[known][above + level < rank])
+    alarms = np.sort(highest[~known])
+    thresholds = np.unique(np.concatenate([found, alarms]))[::-1]
     return OpenSet(
         thresholds=np.concatenate([[np.inf], thresholds]),
         far=np.concatenate([[0.0], _num_passing(alarms, thresholds) / alarms.size]),
-        dir=np.concatenate([[0.0], _num_passing(mates, thresholds) / np.count_nonzero(known)]),
+        dir=np.concatenate([[0.0], _num_passing(found, thresholds) / np.count_nonzero(known)]),
     )
 
 
@@ -169,10 +222,21 @@ def _mates(matrix: npt.NDArray[Any], gallery: Index, probes: Index) -> tuple[npt
 
 def _within_rank(higher: Index, tied: Index, ranks: Index, ties: str) -> Array:
     """Probability `[q, k]` that the mate is within each of the ranks `[k]`."""
-    checks.one_of("ties", ties, ("pessimistic", "expected"))
+    checks.one_of("ties", ties, _TIES)
     if ties == "pessimistic":
         return (higher[:, None] + tied[:, None] < ranks).astype(np.float64)
     return np.clip((ranks - higher[:, None]) / (tied[:, None] + 1.0), 0.0, 1.0)
+
+
+def _checked_counts(higher: npt.ArrayLike, tied: npt.ArrayLike) -> tuple[Index, Index]:
+    checks.at_least("the number of probes", checks.shapes(higher=(higher, "q"), tied=(tied, "q"))["q"], 1)
+    for name, counts in (("higher", np.asarray(higher)), ("tied", np.asarray(tied))):
+        if not np.issubdtype(counts.dtype, np.integer) or (counts < 0).any():
+            raise ValueError(
+                f"{name} must be whole numbers from 0; got {counts.dtype}, and {int((counts < 0).sum())} below 0, "
+                "as probes without a mate have. Drop them, or use open_set_from_counts."
+            )
+    return np.asarray(higher, np.int64), np.asarray(tied, np.int64)
 
 
 def _check_closed_set(has_mate: arguments.Mask) -> None:

@@ -14,7 +14,7 @@ FOUR_DEVICES = textwrap.dedent("""
     import jax, numpy as np, jax.numpy as jnp
     jax.config.update("jax_num_cpu_devices", 4)
     jax.config.update("jax_enable_x64", True)
-    from jaxface.core import mesh, prng
+    from jaxface.core import mate_ranks, mesh, prng, search
     from jaxface.cluster import kmeans
     from jaxface.linalg import scatter
     from jaxface.subspace import pca
@@ -39,6 +39,22 @@ FOUR_DEVICES = textwrap.dedent("""
 
     rows = mesh.from_local_rows(x, data)
     np.testing.assert_array_equal(rows, x)
+
+    gallery, ids = rng.integers(-3, 4, (400, 6)) * 1.0, np.arange(400) // 3  # a person may lie on two devices
+    placed = mesh.shard(jnp.asarray(gallery), data)
+    inner = lambda params, a, b: a @ b.T
+    args = ids, gallery[:5] + 1, ids[:5]
+    spread = mate_ranks.identify(inner, None, placed, *args, num_best=3)
+    for found, alone in zip(spread, mate_ranks.identify(inner, None, gallery, *args, num_best=3)):
+        for one, other in zip(found, alone):
+            np.testing.assert_array_equal(one, other)
+    columns = jax.device_put(x[:, :4], jax.sharding.NamedSharding(data, jax.P(None, "data")))
+    try:
+        search.top_k(inner, None, columns, x[:2, :4], num_best=1)
+    except ValueError as error:
+        assert "gallery must be cut by rows" in str(error)
+    else:
+        raise AssertionError("a gallery cut by columns was taken")
     print("same")
 """)
 

@@ -177,3 +177,28 @@ def test_the_interval_for_strangers_covers_the_true_rate():
 def test_what_a_threshold_for_strangers_refuses(best, people, far, message):
     with pytest.raises(ValueError, match=message):
         metrics.stranger_threshold(best, people, far=far)
+
+
+def test_counts_by_hand():
+    higher, tied = [0, 1, 1], [0, 1, 0]
+    assert_close(ident.cmc_from_counts(higher, tied, num_people=3), np.array([1 / 3, 2 / 3, 1.0]))
+    assert_close(ident.cmc_from_counts(higher, tied, num_people=3, ties="expected"), np.array([1 / 3, 2.5 / 3, 1.0]))
+    assert_close(ident.cmc_from_counts(higher, tied, num_people=3, max_rank=1), np.array([1 / 3]))
+    np.testing.assert_array_equal(ident.rank_hits(higher, tied, rank=2, ties="expected"), [1.0, 0.5, 1.0])
+    curve = ident.open_set_from_counts([0.9, 0.4, np.nan], [0.9, 0.5, 0.6], [0, 1, -1], [0, 0, -1])
+    np.testing.assert_array_equal(curve.thresholds, [np.inf, 0.9, 0.6])
+    np.testing.assert_array_equal(curve.dir, [0.0, 0.5, 0.5])
+    np.testing.assert_array_equal(curve.far, [0.0, 0.0, 1.0])
+
+
+def test_what_counts_refuse():
+    with pytest.raises(ValueError, match=r"higher must be whole numbers from 0.*1 below 0.*open_set_from_counts"):
+        ident.cmc_from_counts([0, -1], [0, 0], num_people=3)
+    with pytest.raises(ValueError, match="tied must be whole numbers from 0; got float64"):
+        ident.rank_hits([0, 1], [0.0, 0.5])
+    with pytest.raises(ValueError, match="count 3 others for some probe; the gallery has 3 people"):
+        ident.cmc_from_counts([2, 0], [1, 0], num_people=3)
+    with pytest.raises(ValueError, match="best must not be NaN"):
+        ident.open_set_from_counts([0.5, np.nan], [0.5, np.nan], [0, -1], [0, -1])
+    with pytest.raises(ValueError, match="the number of probes must be at least 1"):
+        ident.rank_hits([], [])
