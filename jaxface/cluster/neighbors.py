@@ -1,4 +1,4 @@
-"""Exact nearest neighbours: one GEMM for each block of probes, so memory grows with the block and not with q x g.
+"""Exact nearest neighbours, by the search for the best rows that `core.search` does in tiles of the gallery.
 
 The GEMM gives approximate distances and picks candidates; exact differences rank them. Where the rounding bound of the
 GEMM cannot exclude that another row is nearer, the probe is compared with every row.
@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from jaxface.core import blocks, checks, machine
-from jaxface.linalg import distances, scaling
+from jaxface.core import blocks, checks, machine, search
+from jaxface.linalg import scaling
 
 __all__ = ["classify", "nearest"]
 
@@ -73,17 +73,16 @@ def _nearest(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int, block
 def _indices(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int) -> jax.Array:
     """The nearest rows `[q, k]`: from the candidates, or from all rows where the candidates may lack one."""
     width = min(gallery.shape[0], num_neighbors + _SPARE)
-    estimates = distances.ordinary_squared_distances(probes, gallery)
-    negative, candidates = jax.lax.top_k(-estimates, width)
-    candidates = jnp.sort(candidates, axis=1)  # ties go to the lowest index
+    best = search.top_k(_estimates, gallery.mean(axis=0), gallery, probes, num_best=width)
+    candidates = jnp.sort(best.rows, axis=1)  # ties go to the lowest index
     squared = _squared(gallery, probes, candidates)
     nearest, order = jax.lax.top_k(-squared, num_neighbors)
     indices = jnp.take_along_axis(candidates, order, axis=1).astype(jnp.int32)
     if width == gallery.shape[0]:
         return indices
-    # Every row left out is at least as far as the farthest candidate, up to rounding in both. Minima instead of the
-    # last column of a top_k: XLA would sort whole rows for that column.
-    unsettled = -nearest.min(axis=1) >= -negative.min(axis=1) - 2 * _error(gallery, probes)
+    # Every row left out is at least as far as the farthest candidate, up to rounding in both and in the two estimates
+    # that a search makes. Minima instead of the last column of a top_k: XLA would sort whole rows for that column.
+    unsettled = -nearest.min(axis=1) >= -best.scores.min(axis=1) - 4 * _error(gallery, probes)
 
     def compare(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         indices, unsettled = state
@@ -93,6 +92,13 @@ def _indices(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int) -> ja
         return indices.at[probe].set(exact), unsettled.at[probe].set(False)
 
     return jax.lax.while_loop(lambda state: state[1].any(), compare, (indices, unsettled))[0]
+
+
+def _estimates(center: jax.Array, gallery: jax.Array, probes: jax.Array) -> jax.Array:
+    """Negative squared distances `[g, q]` from products of vectors about a center."""
+    gallery, probes = gallery - center[None, :], probes - center[None, :]
+    lengths = (gallery**2).sum(axis=1)[:, None] + (probes**2).sum(axis=1)[None, :]
+    return -jnp.maximum(lengths - 2 * gallery @ probes.T, 0)
 
 
 def _squared(gallery: jax.Array, probes: jax.Array, indices: jax.Array) -> jax.Array:
