@@ -88,14 +88,16 @@ def test_full_rank_is_the_expanded_e_step(rng):
     assert_close(with_factors, fit(stats, start, num_iters=3, e_step=posterior.expanded), factor=100)
 
 
-def test_any_linear_map_of_the_images_maps_the_fit(rng):
+@pytest.mark.parametrize("fitted", [low_rank, expanded])
+def test_any_linear_map_of_the_images_maps_the_fit(fitted, rng):
     model, groups, stats, start = problem(rng)
+    start = start if fitted is low_rank else full_rank(model)
     a = rng.normal(size=(D, D))
     moved = JointBayes(
-        mean=a @ model.mean, identity_cov=a @ start.identity_cov @ a.T, noise_cov=a @ start.noise_cov @ a.T
+        mean=a @ start.mean, identity_cov=a @ start.identity_cov @ a.T, noise_cov=a @ start.noise_cov @ a.T
     )
-    found, info = low_rank(stats, start)
-    mapped, mapped_info = low_rank(draws.stats([images @ a.T for images in groups], moved.mean), moved)
+    found, info = fitted(stats, start)
+    mapped, mapped_info = fitted(draws.stats([images @ a.T for images in groups], moved.mean), moved)
     expected = (a @ found.identity_cov @ a.T, a @ found.noise_cov @ a.T)
     assert_close((mapped.identity_cov, mapped.noise_cov), expected, factor=1e4)
     shift = sum(COUNTS) * np.linalg.slogdet(a)[1]
