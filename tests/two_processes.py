@@ -38,7 +38,7 @@ def run(folder: pathlib.Path, program: str, shares: Sequence[Mapping[str, np.nda
 
     It may read other files from `folder`. Returns what each process found.
     """
-    address = f"127.0.0.1:{_free_port()}"
+    address = f"127.0.0.1:{free_port()}"
     processes = []
     for place, share in enumerate(shares):
         np.savez(folder / f"share{place}.npz", **share)
@@ -64,7 +64,8 @@ def run(folder: pathlib.Path, program: str, shares: Sequence[Mapping[str, np.nda
     return [dict(np.load(folder / f"result{place}.npz")) for place in range(2)]
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens to."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
