@@ -29,8 +29,9 @@ def lead(config: ConfigDict, vectors: Vectors, pooled: Pooled) -> str:
     singles = f", {alone:,} of them with one image, who help to fit and give impostors" if alone else ""
     return (
         f"{len(vectors.x):,} images of {len(vectors.names):,} people{singles}. The people are dealt into "
-        f"{config.num_folds} folds; the people of each fold are tested by a verifier of others, of whom {100 * config.share_calibrate:g} % calibrate and the rest fit. "
-        "Nobody is on two sides, and pairs stay within a fold. " + trials.rule(config.max_images, pooled.largest_share)
+        f"{config.num_folds} folds; the people of each fold are tested by a verifier of others, of whom "
+        f"{100 * config.share_calibrate:g} % calibrate and the rest fit. Nobody is on two sides, and pairs stay within "
+        "a fold. " + trials.rule(config.max_images, pooled.largest_share)
     )
 
 
