@@ -11,7 +11,7 @@ import pytest
 
 from jaxface.runtime import distributed
 
-SCENARIOS = ("one", "two", "killed", "again", "lost", "failing", "unshared", "nobody")
+SCENARIOS = ("one", "two", "killed", "again", "lost", "failing", "unshared", "unlike", "nobody")
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +76,12 @@ def test_a_folder_that_is_not_shared_is_refused(folder):
         assert "--workdir must be a folder that all processes share; process 1 does not see" in message
         assert code == 1
         assert seconds < 10
+
+
+def test_processes_with_different_configs_are_refused(folder):
+    message = "all processes must have one config. Process 0 and this one differ in seed: 0 -> 1."
+    assert said(folder, "unlike", 1)[:2] == (f"error: {message}", 1)
+    assert said(folder, "unlike", 0)[:2] == (f"error: process 1 failed: {message}", 1)
 
 
 def test_a_wrong_address_is_refused(folder):

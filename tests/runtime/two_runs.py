@@ -64,6 +64,8 @@ def start(folder: pathlib.Path, scenario: str, address: str, place: int) -> int:
     workdir = shared / str(place) if scenario == "unshared" else shared
     os.environ["SCENARIO"] = scenario
     flags = ["--config=config.py", f"--workdir={workdir}"]
+    if scenario == "unlike":
+        flags.append(f"--config.seed={place}")
     if scenario != "one":
         flags += [f"--coordinator={address}", "--num_processes=2", f"--process_id={place}"]
     sys.argv = ["study", *flags]
