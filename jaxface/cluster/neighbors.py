@@ -1,4 +1,4 @@
-"""Exact nearest neighbours, by the search for the best rows that `core.search` does in tiles of the gallery.
+"""Exact nearest neighbours: one GEMM for each block of probes; a large gallery is searched in tiles, by `core.search`.
 
 The GEMM gives approximate distances and picks candidates; exact differences rank them. Where the rounding bound of the
 GEMM cannot exclude that another row is nearer, the probe is compared with every row.
@@ -12,11 +12,12 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks, machine, search
-from jaxface.linalg import scaling
+from jaxface.linalg import distances, scaling
 
 __all__ = ["classify", "nearest"]
 
 _SPARE = 4  # candidates beyond num_neighbors
+_AT_ONCE = 32_768  # rows of a gallery; up to here one product is quicker than a search in tiles
 
 
 class Neighbors(NamedTuple):
@@ -73,8 +74,11 @@ def _nearest(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int, block
 def _indices(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int) -> jax.Array:
     """The nearest rows `[q, k]`: from the candidates, or from all rows where the candidates may lack one."""
     width = min(gallery.shape[0], num_neighbors + _SPARE)
-    best = search.top_k(_estimates, gallery.mean(axis=0), gallery, probes, num_best=width)
-    candidates = jnp.sort(best.rows, axis=1)  # ties go to the lowest index
+    if gallery.shape[0] <= _AT_ONCE:
+        negative, candidates = jax.lax.top_k(-distances.ordinary_squared_distances(probes, gallery), width)
+    else:
+        candidates, negative = search.top_k(_estimates, gallery.mean(axis=0), gallery, probes, num_best=width)
+    candidates = jnp.sort(candidates, axis=1)  # ties go to the lowest index
     squared = _squared(gallery, probes, candidates)
     nearest, order = jax.lax.top_k(-squared, num_neighbors)
     indices = jnp.take_along_axis(candidates, order, axis=1).astype(jnp.int32)
@@ -82,7 +86,7 @@ def _indices(gallery: jax.Array, probes: jax.Array, *, num_neighbors: int) -> ja
         return indices
     # Every row left out is at least as far as the farthest candidate, up to rounding in both and in the two estimates
     # that a search makes. Minima instead of the last column of a top_k: XLA would sort whole rows for that column.
-    unsettled = -nearest.min(axis=1) >= -best.scores.min(axis=1) - 4 * _error(gallery, probes)
+    unsettled = -nearest.min(axis=1) >= -negative.min(axis=1) - 4 * _error(gallery, probes)
 
     def compare(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         indices, unsettled = state

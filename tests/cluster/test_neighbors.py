@@ -20,6 +20,16 @@ def test_equals_brute_force_for_every_block_size(num_neighbors, block_size, rng)
     assert_close(found.squared, np.take_along_axis(cdist(probes, gallery) ** 2, expected, 1))
 
 
+def test_a_large_gallery_is_searched_in_tiles(rng, monkeypatch):
+    monkeypatch.setattr(neighbors, "_AT_ONCE", 599)
+    gallery = np.sign(rng.normal(size=(700, 1))) * 3000 + rng.normal(size=(700, 5)).astype(np.float32)
+    gallery[500] = gallery[20]
+    gallery = gallery.astype(np.float32)
+    found = neighbors.nearest(gallery, gallery[::100], num_neighbors=3)
+    true = cdist(gallery[::100], gallery, "sqeuclidean")
+    np.testing.assert_array_equal(found.indices, np.argsort(true, axis=1, kind="stable")[:, :3])
+
+
 def test_ties_go_to_the_lowest_index():
     gallery = jnp.array([[5.0], [1.0], [1.0], [-1.0]])
     found = neighbors.nearest(gallery, jnp.zeros((1, 1)), num_neighbors=3)
