@@ -61,8 +61,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 BY_NUMPY = (
-    *("core", "linalg", "faces", "subspace", "cluster", "joint_bayes", "losses", "ensembles", "mixtures", "sparse"),
-    "verifier",
+    *("core", "linalg", "faces", "subspace", "cluster", "joint_bayes", "losses", "ensembles", "features", "mixtures"),
+    *("sparse", "hallucination", "verifier"),
 )
 # Compare an eager function with its program to the last bit, or forbid to trace anything.
 BY_XLA = ("ensembles/test_inputs.py", "ensembles/test_lda_member.py", "ensembles/test_members.py")
