@@ -38,14 +38,14 @@ CASES = [
     Case(
         logistic.fit,
         lambda r: (r.normal(size=(7, 3)), np.arange(7, dtype=np.int32) % 4),
-        {"num_classes": 4, "ridge": 0.1, "num_iters": 5},
+        {"num_classes": 4, "ridge": 0.1, "num_iters": 3},
         factor=1e4,
     ),
-    Case(calibration.fit, lambda r: (values(r), SAME), {"num_iters": 5}, factor=1e4),
+    Case(calibration.fit, lambda r: (values(r), SAME), {"num_iters": 3}, factor=1e4),
     Case(
         calibration.fit,
         lambda r: (values(r), SAME),
-        {"num_iters": 5, "sample_weights": np.array([1.0, 0, 2, 1, 3, 0, 1])},
+        {"num_iters": 3, "sample_weights": np.array([1.0, 0, 2, 1, 3, 0, 1])},
         factor=1e4,
         variant="weights",
     ),
