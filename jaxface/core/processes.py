@@ -106,14 +106,14 @@ def wait_for(key: str, seconds: float | None = None) -> bytes:
 
 def _send(key: str, message: bytes) -> None:
     """In pieces: the others read one while the next is sent. Long messages are deleted when all have read them."""
-    pieces = [message[start : start + _PIECE] for start in range(0, len(message), _PIECE)]
-    tell(key, len(pieces).to_bytes(8))
-    for number, piece in enumerate(pieces):
-        tell(f"{key}/{number}", piece)
-    if len(pieces) > 1:
+    num_pieces = -(-len(message) // _PIECE)
+    tell(key, num_pieces.to_bytes(8))
+    for number in range(num_pieces):
+        tell(f"{key}/{number}", message[number * _PIECE : (number + 1) * _PIECE])
+    if num_pieces > 1:
         for other in range(1, count()):
             wait_for(f"{key}/read/{other}")
-        for number in range(len(pieces)):
+        for number in range(num_pieces):
             _client().key_value_delete(f"{key}/{number}")
 
 

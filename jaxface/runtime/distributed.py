@@ -61,6 +61,7 @@ def start(*, coordinator: str | None, num_processes: int | None, process_id: int
     if coordinator is not None and process_id:
         _reach(coordinator)
     elif coordinator is not None:
+        _check_free(coordinator)
         threading.Thread(target=_reach_or_exit, args=(coordinator,), daemon=True).start()
     try:
         jax.distributed.initialize(
@@ -74,6 +75,8 @@ def start(*, coordinator: str | None, num_processes: int | None, process_id: int
     except (ValueError, RuntimeError) as error:  # a port in use, or nothing detected
         raise ValueError(_not_started(coordinator, error)) from error
     _on_abort(_who_ended)
+    if hasattr(signal, "SIGUSR2"):
+        signal.signal(signal.SIGUSR2, signal.default_int_handler)
     _watchers.append(threading.Thread(target=_watch, daemon=True))
     _watchers[-1].start()
     logging.info("process %d of %d", processes.index(), processes.count())
@@ -124,20 +127,29 @@ def leave(code: int) -> int:
     """Ends the work of this process with the others; after a failure it ends the process, with the exit code."""
     if processes.count() == 1:
         return code
-    if code == 0:
-        processes.rendezvous()
-        _is_leaving.set()
-        processes.tell(_FAILED, b"")  # wakes the watchers: a thread must not return into an interpreter that ends
-        for watcher in _watchers:
-            watcher.join()
-        jax.distributed.shutdown()
-        _on_abort(None)
+    if code == 0 and _finish_together():
         return code
     _is_leaving.set()
     with contextlib.suppress(processes.PeerError, TimeoutError):
         _wait_for_the_others()
-    _exit(code)
+    _exit(code or 1)
     return code
+
+
+def _finish_together() -> bool:
+    """Waits for the others and disconnects; false when one of them failed, although this process has succeeded."""
+    try:
+        processes.rendezvous()
+    except (KeyboardInterrupt, processes.PeerError) as error:  # the first by `_watch`
+        _say(failure() or str(error) or "interrupted.")
+        return False
+    _is_leaving.set()
+    processes.tell(_FAILED, b"")  # wakes the watchers: a thread must not return into an interpreter that ends
+    for watcher in _watchers:
+        watcher.join()
+    jax.distributed.shutdown()
+    _on_abort(None)
+    return True
 
 
 def _check(coordinator: str | None, num_processes: int | None, process_id: int | None, *, detect: bool) -> None:
@@ -193,6 +205,14 @@ def _silence(address: str) -> str:
         return error.strerror or str(error)
 
 
+def _check_free(coordinator: str) -> None:
+    """JAX would end the process without an exception."""
+    try:
+        socket.create_server(("", int(coordinator.rpartition(":")[2]))).close()
+    except OSError as error:
+        raise ValueError(_not_started(coordinator, error)) from error
+
+
 def _reach_or_exit(coordinator: str) -> None:
     """In process 0, whose own start opens the port."""
     try:
@@ -203,7 +223,7 @@ def _reach_or_exit(coordinator: str) -> None:
 
 
 def _not_started(coordinator: str | None, error: Exception) -> str:
-    reason = str(error).splitlines()[0]
+    reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
     if coordinator is None:
         return (
             f"runtime.distributed=auto found no cluster that JAX knows ({reason}). Name the processes by "
@@ -221,11 +241,19 @@ def _watch() -> None:
     if _is_leaving.is_set() or not place or int(place) == processes.index():
         return
     _failure.append(f"process {place} failed: {message}")
-    _thread.interrupt_main()
+    _interrupt()
     time.sleep(_SECONDS_TO_LEAVE)
     if not _is_leaving.is_set():  # the main thread waits inside a collective
         _say(_failure[0])
         leave(1)
+
+
+def _interrupt() -> None:
+    """Raises KeyboardInterrupt in the main thread. For commands in the background, shells ignore SIGINT."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR2)
+    else:
+        _thread.interrupt_main()
 
 
 def _wait_for_the_others() -> None:
