@@ -41,7 +41,11 @@ def headline(config: ConfigDict, measured: Sequence[Arrays], found: Found) -> Ta
     rows = [(name, *_estimates(config, found.get(name))) for name in names]
     chosen = np.array([int(arrays["chosen"]) for arrays in measured])
     picked = candidates.names_of(config.kinds, chosen)
-    return Table(_columns(config), rows, f"Everybody tested once; {_resampled(config)}. Chosen: {picked}.")
+    lost = ", ".join(name for name in config.kinds if name not in found)
+    caption = f"Everybody tested once; {_resampled(config)}. Chosen: {picked}."
+    if lost:
+        caption += f" Without numbers: {lost}, whose fit fails in some fold, as with few people for so many dimensions."
+    return Table(_columns(config), rows, caption)
 
 
 def _resampled(config: ConfigDict) -> str:
@@ -125,7 +129,7 @@ def _saved(config: ConfigDict, workdir: Workdir, vectors: Vectors, arrays: Array
         f"{metrics.cllr(scores, is_same):.4f} and a min Cllr of {metrics.min_cllr(curve):.4f} bits, from "
         f"{int(is_same.sum()):,} pairs of one person and {int((~is_same).sum()):,} of two.",
         Table(("rule", "threshold", "FAR %", "VR %"), rows, "Thresholds, and the rates of the test people there"),
-        Picture("det.svg", figures.to_svg(score_figures.det({kind: curve})), "Errors of the test people."),
+        *([_errors(kind, curve)] if metrics.eer(curve) > 0 else []),
         Picture("tippett.svg", figures.to_svg(score_figures.tippett(labelled)), "Ratios of the test people."),
         Picture(
             "ece.svg", figures.to_svg(score_figures.cross_entropy(labelled)), "Cross-entropy of the ratios, by prior."
@@ -139,6 +143,10 @@ def _saved(config: ConfigDict, workdir: Workdir, vectors: Vectors, arrays: Array
         ),
     ]
     return Section("The saved verifier", blocks)
+
+
+def _errors(kind: str, curve: metrics.Roc) -> Picture:
+    return Picture("det.svg", figures.to_svg(score_figures.det({kind: curve})), "Errors of the test people.")
 
 
 def _at(curve: metrics.Roc, threshold: float) -> tuple[Cell, ...]:
