@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.common import inputs
+from experiments.common import fields, inputs
 from experiments.common.inputs import Vectors
 from jaxface import metrics, verifier
 from jaxface.core import checks
@@ -34,6 +34,8 @@ class Stated(NamedTuple):
 
 def check(config: ConfigDict) -> None:
     """Refuses a rate without strangers, and strangers without a rate."""
+    fields.counts(config, "max_images", minimum=2)
+    fields.counts(config, "num_resamples")
     if config.far is not None:
         checks.between("config.far", config.far, 0.0, 1.0, closed_low=False, closed_high=False)
     if (config.far is None) != (config.strangers.root is None):
