@@ -32,9 +32,9 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Verifies the pairs of a file, or identifies probes among enrolled people."""
     fields.words(config, "task", TASKS)
     checks.between("config.prior", config.prior, 0.0, 1.0, closed_low=False, closed_high=False)
+    false_accepts.check(config)
     if config.model is None:
         raise ValueError("--config.model is missing: name a verifier, e.g. runs/verify/params/verifier.safetensors.")
-    false_accepts.check(config)
     workdir.uses(
         model=config.model,
         images=inputs.path_of(config.images),
