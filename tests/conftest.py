@@ -62,10 +62,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 BY_NUMPY = (
     *("core", "linalg", "faces", "subspace", "cluster", "joint_bayes", "losses", "ensembles", "features", "mixtures"),
-    *("sparse", "hallucination", "verifier"),
+    *("sparse", "hallucination", "verifier", "experiments", "test_fit_reports_of_codes.py"),
 )
-# Compare an eager function with its program to the last bit, or forbid to trace anything.
-BY_XLA = ("ensembles/test_inputs.py", "ensembles/test_lda_member.py", "ensembles/test_members.py")
+BY_XLA = (
+    # Compare an eager function with its program to the last bit, or forbid to trace anything.
+    *("ensembles/test_inputs.py", "ensembles/test_lda_member.py", "ensembles/test_members.py"),
+    "experiments/test_runs.py",  # studies from end to end, as everybody runs them
+)
 
 
 @pytest.fixture(autouse=True)
