@@ -11,6 +11,7 @@ run          the command line, and `GROUPS`, the modules that hold rows
 foundation   rows F: imports, all pairs to a ROC, intervals by resampling subjects
 streaming    rows S: data larger than memory
 dictionaries row S3: a dictionary from a million faces
+gallery      rows S4: the best people and the rank of the mate in a large gallery
 all_pairs    the work of F3 and F4 and their peers
 
 More rows are a module with a tuple `ROWS`, named in `run.GROUPS`:

@@ -11,6 +11,7 @@ from benchmarks import (
     ensembles,
     features,
     foundation,
+    gallery,
     joint_bayes,
     measure,
     mixtures,
@@ -24,7 +25,7 @@ from benchmarks.rows import Row
 from jaxface.runtime import resources
 
 # One module of rows a line; a new file of rows is added here.
-GROUPS = (foundation, joint_bayes, streaming, dictionaries, subspaces, ensembles, features, mixtures, sparse)
+GROUPS = (foundation, joint_bayes, streaming, dictionaries, gallery, subspaces, ensembles, features, mixtures, sparse)
 
 ROWS: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 FEWEST_REPEATS = 7
