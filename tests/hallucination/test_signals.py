@@ -49,7 +49,7 @@ def test_a_dictionary_of_the_signals_is_the_model_of_the_fit(x):
     model, _ = FITS["fastfood_dw_ksvd"](x, MASK)
     again = hallucination.feature_hallucinator(model.signals, Dictionary(atoms=model.atoms), sparsity=3)
     assert_close(again, model)
-    assert (again.form, again.inverse) == ("sin", "least_squares")
+    assert (again.signals.form, again.inverse) == ("sin", "least_squares")
     with pytest.raises(
         ValueError, match=r"atoms must have shape \[240, k\] with|atoms must have shape \[240, k\]; got"
     ):
