@@ -123,8 +123,8 @@ def _agrees(score: str, made: Made, ours: mate_ranks.Identified, _: Any) -> str:
         np.asarray(SCORES[score][0](made.params, jnp.asarray(gallery[i : i + _BATCH], jnp.float32), probes))
         for i in parts
     ]
-    dense = np.concatenate(scores).astype(np.float64)
-    best = np.sort(dense, axis=0)[::-1][:_BEST].T
+    dense = np.concatenate(scores)
+    best = np.array([np.sort(column)[::-1][:_BEST] for column in dense.T])  # one at a time, for the memory is watched
     listed = np.take_along_axis(dense.T, ours.best.rows[chosen], axis=1)
     rounding = 1e-5 * np.abs(best).max()
     np.testing.assert_allclose(ours.best.scores[chosen], best, rtol=0, atol=rounding)
