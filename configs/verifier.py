@@ -52,14 +52,12 @@ def get_config(variant: str | None = None) -> ConfigDict:
 
 
 def _smoke(config: ConfigDict) -> None:
-    config.data.options.size = (28, 23)
-    config.image_steps = ()
     config.num_folds = 2
     config.num_choice_folds = 2
+    config.kinds = ("cosine", "LDA, cosine", "Joint Bayes")
     config.num_components = 20
     config.num_iters = 5
     config.num_resamples = 50
-    config.kinds = ("cosine", "LDA, cosine", "Joint Bayes")
 
 
 def _vectors(config: ConfigDict) -> None:
