@@ -12,7 +12,7 @@ __all__ = []
 _PANDAS = "python -c \"import pandas; pandas.{reader}('IN').to_csv('OUT.csv', index=False)\""
 _SAVEZ = "python -c \"{load}; numpy.savez('OUT.npz', features=d['FEATURES'], labels=d['LABELS'])\""
 _PICKLE = (
-    "a pickle, which can run code when it is loaded",
+    "a pickle, which can run code when it is loaded (convert it only if you trust who made it)",
     _SAVEZ.format(load="import pickle, numpy; d = pickle.load(open('IN', 'rb'))"),
 )
 _TORCH = (
