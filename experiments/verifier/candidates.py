@@ -119,7 +119,14 @@ def _choice(config: ConfigDict, vectors: Vectors, split: Split, key: jax.Array) 
 
 def _with_mates(ids: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The rows of people with two images or more; the others would only add impostors, by their square."""
-    return rows[np.bincount(ids[rows])[ids[rows]] > 1]
+    counts = np.bincount(ids[rows])
+    if np.count_nonzero(counts > 1) < 2:
+        raise ValueError(
+            f"a part of the people that chooses or calibrates holds {np.count_nonzero(counts > 1)} people with two "
+            f"images or more, of {np.count_nonzero(counts)}; it needs two. Bring more people with several images, or "
+            "give fewer parts with config.num_folds and config.num_choice_folds, or a larger config.share_calibrate."
+        )
+    return rows[counts[ids[rows]] > 1]
 
 
 def _fitted(

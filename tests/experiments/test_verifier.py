@@ -233,3 +233,10 @@ def test_a_set_of_too_few_people_is_refused(tmp_path):
     embeddings.save(tmp_path / "set.npz", np.random.default_rng(0).normal(size=(8, 3)), np.repeat(np.arange(4), 2))
     with pytest.raises(ValueError, match="the 4 people of this set cannot fit, calibrate and test with two people"):
         launch.execute(run, settings(tmp_path / "set.npz"), tmp_path / "run")
+
+
+def test_people_with_one_image_can_be_too_many(tmp_path):
+    people = np.concatenate([np.arange(30), [0, 1, 2]])
+    embeddings.save(tmp_path / "set.npz", np.random.default_rng(0).normal(size=(33, 3)), people)
+    with pytest.raises(ValueError, match="a part of the people that chooses or calibrates"):
+        launch.execute(run, settings(tmp_path / "set.npz"), tmp_path / "run")
