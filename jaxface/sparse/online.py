@@ -3,8 +3,9 @@
 A step codes a batch by OMP and moves every atom along the residuals of its users, divided by the weight of the atom:
 the sum of its squared coefficients in all batches so far (`batch_step` has the equations). Beside the atoms, the state
 is a few numbers for each of them, so dictionaries of 15,000 atoms in 7,680 dimensions fit into half a gigabyte, where
-the sums `X X'` and `Y X'` of all signals would take another 1.4. On streams of faces and on made signals the held-out
-error is that of the sums, or below.
+the sums `X X'` and `Y X'` of all signals would take another 1.4. On
+10,000 crops of LFW with 2,048 atoms the held-out error is 3 % above that of K-SVD in memory after one pass over them,
+and below it after two.
 
 Old codes belong to an old dictionary, so before batch t is added the weights are multiplied by `(1 - 1/t)^forgetting`:
 at 1 the weight of a batch grows like its number.
