@@ -18,7 +18,7 @@ ROWS_READ = 65_536  # of the host at a time
 def parts(gallery: Any) -> Iterator[Part]:
     """All rows in order. Of a memory map the next part is read while the device works on this one."""
     if isinstance(gallery, jax.Array):
-        yield from (_part(data, first, len(data)) for first, data in _shards(gallery))
+        yield from (Part(data, first, len(data)) for first, data in _shards(gallery))
         return
     g = len(gallery)
     size = min(g, ROWS_READ)
@@ -26,7 +26,7 @@ def parts(gallery: Any) -> Iterator[Part]:
     def read(first: int) -> Part:
         rows = np.ascontiguousarray(gallery[first : first + size])
         missing = size - len(rows)
-        return _part(jnp.asarray(np.pad(rows, [(0, missing), (0, 0)]) if missing else rows), first, len(rows))
+        return Part(jnp.asarray(np.pad(rows, [(0, missing), (0, 0)]) if missing else rows), first, len(rows))
 
     yield from prefetch.ahead(read, range(0, g, size))
 
@@ -38,10 +38,6 @@ def rows_at(gallery: Any, rows: np.ndarray) -> np.ndarray | jax.Array:
         return np.asarray(gallery[rows])
     taken = gallery[jnp.asarray(rows)]
     return np.asarray(taken) if len(gallery.devices()) > 1 else taken
-
-
-def _part(x: jax.Array, first: int, size: int) -> Part:
-    return Part(x, first, size)
 
 
 def _shards(gallery: jax.Array) -> list[tuple[int, jax.Array]]:
