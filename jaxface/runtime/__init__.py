@@ -8,6 +8,7 @@ record       run.json: how a run ended, with which versions, and the attempts be
 files        files that are whole or absent, digests that tell a changed one, errors that name them
 lock         one process a folder, on every system
 distributed  the start of several processes, and their end, with a sentence for each failure
+roll_call    which processes take part, before JAX connects them
 serial       values as the content of files
 checkpoint   orbax checkpoints of iterative runs; a damaged one is named and skipped
 params_io    model files: safetensors with class, static fields, version and digest

@@ -17,7 +17,6 @@ import os
 import pathlib
 import secrets
 import signal
-import socket
 import sys
 import threading
 import time
@@ -28,17 +27,14 @@ import jax
 from absl import logging
 
 from jaxface.core import processes
-from jaxface.runtime import files
+from jaxface.runtime import files, roll_call
 
 __all__ = []
 
-SECONDS_TO_REACH = 6.0  # process 0 at its address
-SECONDS_TO_START = 120  # from the first process to the last
-SECONDS_TO_SEE = 5.0  # a new file on a shared disk
+SECONDS_TO_SEE = 3.0  # a new file on a shared disk
 SECONDS_TO_NOTICE = 20  # a process without heartbeats
 _SECONDS_TO_LEAVE = 3.0
 _SECONDS_TO_HEAR = 2.0
-_SETTINGS_FRAME = b"\x04"  # of HTTP/2, which the service sends to everybody who connects
 _FAILED, _LEFT = "jaxface/failed", "jaxface/left"
 _AGAIN = "Start all processes again with the same command: finished stages are kept."
 
@@ -58,17 +54,17 @@ def start(*, coordinator: str | None, num_processes: int | None, process_id: int
     jax.config.update("jax_enable_preemption_service", False)  # it would take SIGTERM away from the launcher
     whom = f"process 0 at {coordinator}" if coordinator else "process 0"
     _on_abort(lambda: f"{whom} did not gather all processes: some did not start, or started with other flags.")
-    if coordinator is not None and process_id:
-        _reach(coordinator)
-    elif coordinator is not None:
-        _check_free(coordinator)
-        threading.Thread(target=_reach_or_exit, args=(coordinator,), daemon=True).start()
+    if coordinator is not None and num_processes is not None and process_id is not None:
+        if process_id:
+            roll_call.report(coordinator, num_processes, process_id)
+        else:
+            roll_call.answer(coordinator, num_processes)
     try:
         jax.distributed.initialize(
             coordinator,
             num_processes,
             process_id,
-            initialization_timeout=SECONDS_TO_START,
+            initialization_timeout=roll_call.SECONDS_TO_START,
             heartbeat_timeout_seconds=SECONDS_TO_NOTICE,
             shutdown_timeout_seconds=SECONDS_TO_NOTICE,
         )
@@ -106,6 +102,15 @@ def announce(message: str) -> None:
             processes.tell(_FAILED, f"{processes.index()} {message}".encode(errors="backslashreplace"))
 
 
+def stay_uninterrupted() -> None:
+    """From here on a failure of another process interrupts this one no more, which has a failure of its own."""
+    _is_leaving.set()
+    is_main = threading.current_thread() is threading.main_thread()
+    if processes.count() > 1 and is_main and hasattr(signal, "SIGUSR2"):
+        with contextlib.suppress(KeyboardInterrupt):  # `_watch` was about to
+            signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+
+
 def failure() -> str | None:
     """Why this process has to end: what another one said before it ended."""
     return _failure[0] if _failure else None
@@ -129,7 +134,7 @@ def leave(code: int) -> int:
         return code
     if code == 0 and _finish_together():
         return code
-    _is_leaving.set()
+    stay_uninterrupted()
     with contextlib.suppress(processes.PeerError, TimeoutError):
         _wait_for_the_others()
     _exit(code or 1)
@@ -168,18 +173,6 @@ def _check(coordinator: str | None, num_processes: int | None, process_id: int |
         raise ValueError(f"--process_id must lie in 0 ... {num_processes - 1}; got {process_id}.")
 
 
-def _reach(coordinator: str) -> None:
-    """Returns when process 0 answers at the address; JAX itself would end the process without an exception."""
-    end = time.monotonic() + SECONDS_TO_REACH
-    while reason := _silence(coordinator):
-        if time.monotonic() > end:
-            raise ValueError(
-                f"--coordinator={coordinator} does not answer within {SECONDS_TO_REACH:.0f} s ({reason}). It must be "
-                "the address of process 0, with a free port, the same in all processes; start process 0 first."
-            )
-        time.sleep(0.1)
-
-
 def _write_token(folder: pathlib.Path) -> bytes:
     token = folder / f".shared-{secrets.token_hex(8)}"
     files.write_atomically(token, b"")
@@ -195,41 +188,14 @@ def _appears(file: pathlib.Path) -> bool:
     return True
 
 
-def _silence(address: str) -> str:
-    """Why no coordination service answers at an address; empty if one does. Its first frame is one of settings."""
-    host, _, port = address.rpartition(":")
-    try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=1.0) as connection:
-            return "" if connection.recv(9)[3:4] == _SETTINGS_FRAME else "something else listens there"
-    except OSError as error:
-        return error.strerror or str(error)
-
-
-def _check_free(coordinator: str) -> None:
-    """JAX would end the process without an exception."""
-    try:
-        socket.create_server(("", int(coordinator.rpartition(":")[2]))).close()
-    except OSError as error:
-        raise ValueError(_not_started(coordinator, error)) from error
-
-
-def _reach_or_exit(coordinator: str) -> None:
-    """In process 0, whose own start opens the port."""
-    try:
-        _reach(coordinator)
-    except ValueError as error:
-        _say(str(error))
-        _exit(1)
-
-
 def _not_started(coordinator: str | None, error: Exception) -> str:
-    reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-    if coordinator is None:
-        return (
-            f"runtime.distributed=auto found no cluster that JAX knows ({reason}). Name the processes by "
-            "--coordinator, --num_processes and --process_id."
-        )
-    return f"--coordinator={coordinator} could not be opened: {reason}. Choose a free port."
+    if coordinator is not None:
+        return roll_call.unopened(coordinator, error)
+    reason = str(error).splitlines()[0]
+    return (
+        f"runtime.distributed=auto found no cluster that JAX knows ({reason}). Name the processes by --coordinator, "
+        "--num_processes and --process_id."
+    )
 
 
 def _watch() -> None:
@@ -238,9 +204,11 @@ def _watch() -> None:
         place, _, message = processes.wait_for(_FAILED).decode().partition(" ")
     except processes.PeerError:  # process 0 is gone: JAX ends this process, or `leave` does
         return
-    if _is_leaving.is_set() or not place or int(place) == processes.index():
+    if not place or int(place) == processes.index():
         return
     _failure.append(f"process {place} failed: {message}")
+    if _is_leaving.is_set():
+        return
     _interrupt()
     time.sleep(_SECONDS_TO_LEAVE)
     if not _is_leaving.is_set():  # the main thread waits inside a collective
@@ -267,7 +235,9 @@ def _wait_for_the_others() -> None:
 
 
 def _who_ended() -> str:
-    if _silence(processes.address()):
+    if said := failure():  # JAX noticed the end sooner than this process could leave by itself
+        return said
+    if roll_call.silence(processes.address()):
         return f"process 0 has ended: it does not answer at {processes.address()}. {_AGAIN}"
     return f"another process has ended or does not answer any more: its number stands above. {_AGAIN}"
 

@@ -148,7 +148,11 @@ def _prepare_and_execute(run: Run, study_flags: _Flags) -> str:
         detect=_is_detected(config.runtime.distributed),
     )
     with _ended_by_signals():
-        execute(run, config, folder)
+        try:
+            execute(run, config, folder)
+        except BaseException:
+            distributed.stay_uninterrupted()
+            raise
     return str(folder)
 
 

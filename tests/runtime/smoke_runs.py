@@ -1,8 +1,7 @@
-"""Every study in its smallest variant: two processes must give the results of one, also after kills. No test runs this.
+"""Every study in its smallest variant: two processes must give the results of one. No test runs this.
 
     python -m tests.runtime.smoke_runs FOLDER                   all studies by one process and by two
     python -m tests.runtime.smoke_runs FOLDER tour verify       these studies
-    python -m tests.runtime.smoke_runs FOLDER tour --kills=20   one of the two is killed at random, 20 times in all
 
 Takes some 20 minutes of two cores. Results are compared to 1e-6; numbers of seconds are left out.
 """
@@ -11,7 +10,6 @@ import json
 import os
 import pathlib
 import random
-import shutil
 import subprocess
 import sys
 import time
@@ -62,27 +60,6 @@ def run(study: str, flags: list[str], workdir: pathlib.Path, count: int) -> floa
     return time.monotonic() - begin
 
 
-def run_with_kills(study: str, flags: list[str], workdir: pathlib.Path, kills: int, longest: float) -> None:
-    """Kills one of two processes at a random moment, again and again; the other must end within 30 seconds."""
-    draw = random.Random(kills)
-    for _ in range(kills):
-        shutil.rmtree(workdir, ignore_errors=True) if (workdir / "results.json").exists() else None
-        both = start(study, flags, workdir, 2)
-        time.sleep(draw.uniform(1.0, longest))
-        victim = draw.randrange(2)
-        both[victim].kill()
-        begin = time.monotonic()
-        try:
-            code = both[1 - victim].wait(timeout=60)
-        except subprocess.TimeoutExpired:
-            both[1 - victim].kill()
-            code = None
-        both[victim].wait()
-        took = time.monotonic() - begin
-        last = pathlib.Path(f"{workdir}.{1 - victim}.log").read_text(errors="replace").strip().splitlines()[-1:]
-        print(f"{study}: process {victim} killed; the other ended with {code} in {took:.1f} s {last}", flush=True)
-
-
 def differences(one: Any, two: Any, path: str = "") -> list[str]:
     """Where two results differ by more than 1e-6."""
     if isinstance(one, dict) and isinstance(two, dict):
@@ -97,30 +74,25 @@ def differences(one: Any, two: Any, path: str = "") -> list[str]:
     return [] if same else [f"{path}: {one} -> {two}"]
 
 
-def compare(study: str, one: pathlib.Path, two: pathlib.Path, seconds: str) -> None:
-    """Prints whether two runs have the same results."""
+def differing(one: pathlib.Path, two: pathlib.Path) -> list[str]:
+    """Where the results of two runs differ."""
     try:
-        found = differences(*(json.loads((folder / "results.json").read_text()) for folder in (one, two)))
+        return differences(*(json.loads((folder / "results.json").read_text()) for folder in (one, two)))
     except FileNotFoundError as error:
-        found = [str(error)]
-    print(f"{study}: {'; '.join(found) or 'the same'} ({seconds})", flush=True)
+        return [str(error)]
 
 
 def main(arguments: list[str]) -> None:
     """See the top of this file."""
-    kills = sum(int(word.partition("=")[2]) for word in arguments if word.startswith("--kills="))
-    folder, *studies = (word for word in arguments if not word.startswith("--"))
+    folder, *studies = arguments
     base = pathlib.Path(folder).resolve()
     base.mkdir(parents=True, exist_ok=True)
     for study in studies or STUDIES:
         flags = flags_of(study, base)
-        one, two, killed = (base / f"{study}-{name}" for name in ("one", "two", "killed"))
+        one, two = (base / f"{study}-{name}" for name in ("one", "two"))
         alone, both = run(study, flags, one, 1), run(study, flags, two, 2)
-        compare(study, one, two, f"{alone:.0f} s by one process, {both:.0f} s by two")
-        if kills:
-            run_with_kills(study, flags, killed, kills, longest=1.2 * both)
-            run(study, flags, killed, 2)
-            compare(study, one, killed, f"after {kills} kills")
+        found = "; ".join(differing(one, two)) or "the same"
+        print(f"{study}: {found} ({alone:.0f} s by one process, {both:.0f} s by two)", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 
 from jaxface.runtime import distributed
 
-SCENARIOS = ("one", "two", "killed", "again", "lost", "failing", "unshared", "unlike", "nobody")
+SCENARIOS = ("one", "two", "killed", "again", "lost", "failing", "unshared", "unlike", "numbers", "nobody")
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +25,15 @@ def folder(tmp_path_factory):
 
 
 def said(folder, scenario, place):
-    """The last sentence of a process, its exit code and its seconds."""
+    """The error of a process, or its last sentence, its exit code and its seconds.
+
+    The library of connections may add lines of its own when the other process has left.
+    """
     lines = (folder / f"{scenario}.{place}").read_text().strip().splitlines()
     code, seconds = re.fullmatch(r"code (\d+) after ([\d.]+) s", lines[-1]).groups()
-    return [line for line in lines if line][-2], int(code), float(seconds)
+    spoken = [line for line in lines[:-1] if line]
+    errors = [line for line in spoken if line.startswith("error: ")]
+    return (errors or spoken)[-1], int(code), float(seconds)
 
 
 def test_two_processes_give_the_results_of_one(folder):
@@ -82,6 +87,13 @@ def test_processes_with_different_configs_are_refused(folder):
     message = "all processes must have one config. Process 0 and this one differ in seed: 0 -> 1."
     assert said(folder, "unlike", 1)[:2] == (f"error: {message}", 1)
     assert said(folder, "unlike", 0)[:2] == (f"error: process 1 failed: {message}", 1)
+
+
+def test_different_numbers_of_processes_are_refused(folder):
+    message = "error: --num_processes must be the same in all processes; process 0 has 3, process 1 has 2."
+    for place in (0, 1):
+        assert said(folder, "numbers", place)[:2] == (message, 1)
+        assert said(folder, "numbers", place)[2] < 10
 
 
 def test_a_wrong_address_is_refused(folder):

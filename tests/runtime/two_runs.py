@@ -20,7 +20,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from jaxface.core import mesh, processes
-from jaxface.runtime import distributed, environment, launch
+from jaxface.runtime import distributed, environment, launch, roll_call
 from jaxface.runtime.checkpoint import run_in_segments
 from jaxface.runtime.workdir import Workdir
 
@@ -67,7 +67,8 @@ def start(folder: pathlib.Path, scenario: str, address: str, place: int) -> int:
     if scenario == "unlike":
         flags.append(f"--config.seed={place}")
     if scenario != "one":
-        flags += [f"--coordinator={address}", "--num_processes=2", f"--process_id={place}"]
+        number = 3 if scenario == "numbers" and place == 0 else 2
+        flags += [f"--coordinator={address}", f"--num_processes={number}", f"--process_id={place}"]
     sys.argv = ["study", *flags]
     begin = time.monotonic()
     leave, os._exit = os._exit, lambda code: ending(code)  # type: ignore[assignment,return-value]
@@ -88,7 +89,7 @@ def main(folder: pathlib.Path, scenarios: list[str]) -> None:
     (folder / "config.py").write_text(CONFIG)
     os.chdir(folder)
     environment.use_compilation_cache = lambda folder=None: None  # type: ignore[assignment]
-    distributed.SECONDS_TO_REACH = distributed.SECONDS_TO_SEE = 1.0
+    roll_call.SECONDS_TO_REACH = distributed.SECONDS_TO_SEE = 1.0
     distributed.SECONDS_TO_NOTICE = 3
     for scenario in scenarios:
         with socket.socket() as probe:
