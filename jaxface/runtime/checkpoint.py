@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 _KEPT = 2
 _UNFINISHED = ".orbax-checkpoint-tmp"  # the suffix of unfinished folders, by orbax
+_PIECE = 1 << 20  # bytes of a file that are read at a time for its digest
 _ROOT = "state"  # a branch above the state, because orbax refuses a single array
 
 
@@ -202,8 +203,10 @@ def _digest(folder: pathlib.Path) -> str:
     """A digest of the names and contents of all files below a folder."""
     digest = hashlib.blake2b(digest_size=16)
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        content = file.read_bytes()
-        digest.update(f"{file.relative_to(folder).as_posix()} {len(content)}\n".encode() + content)
+        digest.update(f"{file.relative_to(folder).as_posix()} {file.stat().st_size}\n".encode())
+        with open(file, "rb") as content:
+            while piece := content.read(_PIECE):
+                digest.update(piece)
     return digest.hexdigest()
 
 
