@@ -19,11 +19,14 @@
     kaldi           vectors of Kaldi: archives and lists                   read, read_scp
     unread_formats  formats that are not read, and how to convert them     refuse
     overlap     people on two sides of a test, refused                     refuse_shared_people, refuse_shared_rows
+    name_lists  lists of people in text files                              load
     splits      who trains, chooses settings and tests; random splits      Split, few_shot, identity_disjoint, k_shot
     synthetic   data with known truth                                      gaussian_identities, rendered_faces,
                                                                            face_tracks
     rendering   a face drawn from numbers                                  render, landmarks
+    patterns    photographs that a generator made, of many classes         patterns
     stream      data larger than memory in batches of one size             batches, grain_batches
+    row_files   rows of a file by number, read and not mapped
     archives    arrays of a `.npz` file, whole within a limit or mapped    read, mapped
     storage     files on disk: nothing outside the data root               inside, replacing
 

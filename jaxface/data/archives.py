@@ -29,6 +29,7 @@ __all__ = []
 # Signature, versions, times and sizes (skipped), length of the name, length of the extra field.
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _SIGNATURE = b"PK\x03\x04"
+NPY = b"\x93NUMPY"  # how a .npy begins
 _LONGEST_HEADER = 1 << 14  # numpy refuses headers above 10,000 characters
 _STEP = 1 << 20  # bytes unpacked at once
 _ENCRYPTED = 1  # bit of the flags of a member

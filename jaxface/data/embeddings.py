@@ -4,7 +4,7 @@
     labels    [n]     strings or integers: who each row shows; absent where nobody needs to know
     files     [n]     strings, optional: where each row comes from
 
-`load` tells the format by the file: `.npz`, `.npy` with a text file of labels, CSV or TSV, Kaldi's `.ark` and `.scp`.
+`load` tells the format by the file: `.npz`, `.npy` with a file of labels, CSV or TSV, Kaldi's `.ark` and `.scp`.
 Write one with `save`, or from anywhere with `numpy.savez(path, features=..., labels=...)`. Object arrays are
 refused: they are pickles, and loading a pickle runs the code in it. Archives that unpack to more than `max_bytes`
 (2 GiB) and four times their size are refused before they are unpacked.
@@ -114,7 +114,7 @@ def load(
     if raw.labels is None and min_people > 0:
         raise ValueError(
             f"{messages.printable(path)} has no labels{raw.held}. Say who each row shows with labels=NAME of an array "
-            "or column, or labels=FILE, a text file with one label a line."
+            "or column, or labels=FILE, with one label a line."
         )
     return from_arrays(raw.features, raw.labels, files=raw.files, min_people=min_people, source=str(path))
 

@@ -1,4 +1,4 @@
-"""Labels of vectors in a text file of their own: one label a line, or a table with a column of labels.
+"""Labels of vectors in a file of their own: one label a line, a table with a column of labels, or a `.npy` `[n]`.
 
     read      the labels of rows that have no names, in their order
     by_name   the labels of rows with names, such as Kaldi's `utt2spk`
@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from jaxface.core import messages
-from jaxface.data import delimited, storage
+from jaxface.data import archives, delimited, storage
 from jaxface.data.delimited import Table
 
 __all__ = []
@@ -25,7 +27,7 @@ FILES = tuple(FILE_NAMES.split())
 class Labels(NamedTuple):
     """What a text file says of the rows of another file."""
 
-    labels: tuple[str, ...]  # [n]
+    labels: Sequence[str] | np.ndarray  # [n]
     files: tuple[str, ...]  # [n], or empty
 
 
@@ -35,18 +37,37 @@ def read(name: str, *, beside: Path, num_rows: int) -> Labels:
     name: `FILE` or `FILE:COLUMN`, as seen from the working directory, or from the folder of `beside`.
     """
     path, column = find(name, beside)
-    lines = _lines(path)
-    if column is None and not any(mark in lines[0] for mark in delimited.SEPARATORS):
-        lines = lines[1:] if len(lines) == num_rows + 1 and lines[0].lower() in LABELS else lines
-        found = Labels(tuple(lines), ())
-    else:
-        found = _of_table(path, lines, column)
+    found = Labels(_of_array(path), ()) if _is_npy(path) else _of_text(path, column, num_rows)
     if len(found.labels) != num_rows:
         raise ValueError(
             f"{messages.printable(path)} must have a label for each of the {num_rows} rows of "
             f"{messages.printable(beside)}; it has {len(found.labels)}, the first {found.labels[0]!r}."
         )
     return found
+
+
+def _is_npy(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(len(archives.NPY)) == archives.NPY
+
+
+def _of_array(path: Path) -> np.ndarray:
+    """The labels of a `.npy` file; -1 where nobody knows."""
+    labels = archives.read_npy(path)
+    if labels.ndim != 1 or labels.dtype.kind not in "iuU" or not labels.size:
+        raise ValueError(
+            f"{messages.printable(path)} must hold integers or strings [n], a label each; got dtype {labels.dtype} and "
+            f"shape {labels.shape}."
+        )
+    return labels
+
+
+def _of_text(path: Path, column: str | None, num_rows: int) -> Labels:
+    lines = _lines(path)
+    if column is not None or any(mark in lines[0] for mark in delimited.SEPARATORS):
+        return _of_table(path, lines, column)
+    lines = lines[1:] if len(lines) == num_rows + 1 and lines[0].lower() in LABELS else lines
+    return Labels(tuple(lines), ())
 
 
 def by_name(name: str, *, beside: Path, keys: Sequence[str]) -> tuple[str, ...]:
@@ -79,8 +100,8 @@ def find(name: str, beside: Path) -> tuple[Path, str | None]:
     found = _found(name, beside)
     if found is None:
         raise FileNotFoundError(
-            f"labels must be a text file, or FILE:COLUMN of a table; {messages.printable(name)} is there neither as it "
-            f"stands nor in the folder of {messages.printable(beside)}."
+            f"labels must be a text file, FILE:COLUMN of a table, or a .npy; {messages.printable(name)} is there "
+            f"neither as it stands nor in the folder of {messages.printable(beside)}."
         )
     return storage.existing_file(found[0], "A file of labels"), found[1]
 

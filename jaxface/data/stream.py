@@ -1,6 +1,7 @@
 """Data larger than memory: batches of one size, each read when it is needed.
 
     from_array, from_npy, from_npz  -> Source   rows that can be read in any order
+    from_file             the reader told by the file, with labels found as in `embeddings.load`
     num_batches           how many batches a pass has; the same for every process
     batches               a pass as a plain iterator
     grain_batches         the same pass as a grain dataset, read ahead by threads; its iterator has get_state, set_state
@@ -10,8 +11,6 @@ fold is `rows=<its rows>`, another epoch is another call. Process p of P reads t
 the rows; all processes have the same number of batches, the last ones padded.
 """
 
-import math
-import mmap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,10 +19,10 @@ import numpy as np
 
 from jaxface.core import checks
 from jaxface.core.labels import dense
-from jaxface.data import archives, storage
+from jaxface.data import archives, label_files, row_files, storage, vector_files
 from jaxface.data.datasets import Name
 
-__all__ = ["Source", "batches", "from_array", "from_npy", "from_npz", "grain_batches"]
+__all__ = ["Source", "batches", "from_array", "from_file", "from_npy", "from_npz", "grain_batches"]
 
 
 class Source(NamedTuple):
@@ -50,8 +49,8 @@ class Batch(NamedTuple):
 def from_array(features: Any, labels: Any = None) -> Source:
     """Rows of an array (or memory map) `[n, ...]`; labels `[n]` of any kind, -1 or None where unknown.
 
-    Batches have native byte order, and float32 where the array is float16. Ranges of a memory map of a whole file are
-    read from the file: pages that are mapped count as memory of the process, and those of the cache do not.
+    Batches have native byte order, and float32 where the array is float16. Rows of a memory map of a whole file are
+    read from the file (`row_files`).
     """
     features = features if isinstance(features, np.ndarray) else np.asarray(features)
     if features.ndim < 2 or len(features) == 0:
@@ -64,10 +63,18 @@ def from_array(features: Any, labels: Any = None) -> Source:
     dtype = dtype.newbyteorder("=")
     ids, names = _ids(labels, len(features))
 
-    def read(index: np.ndarray) -> np.ndarray:
-        return features[index].astype(dtype, copy=False)
+    file = row_files.behind(features)
 
-    return Source(len(features), read, features.shape[1:], dtype, ids, names, _range_reader(features))
+    def read(index: np.ndarray) -> np.ndarray:
+        rows = features[index] if file is None else file.read(index)
+        return rows.astype(dtype, copy=False)
+
+    def read_range(start: int, stop: int) -> np.ndarray:
+        if file is not None:
+            return file.read_range(start, stop)
+        return np.ascontiguousarray(archives.native(features[start:stop]))
+
+    return Source(len(features), read, features.shape[1:], dtype, ids, names, read_range)
 
 
 def from_npy(path: str | Path, labels: Any = None) -> Source:
@@ -109,6 +116,35 @@ def from_npz(path: str | Path, *, features: str = "features", labels: str | None
         return np.asarray(values)
 
     return source._replace(read=read, name=str(path))
+
+
+def from_file(path: str | Path, *, features: str | None = None, labels: str | None = None) -> Source:
+    """Rows of a `.npy`, with labels in a file of their own, or of an uncompressed `.npz`.
+
+    `features` and `labels` name arrays of an `.npz`, or labels a file, as in `embeddings.load`; rows without a
+    label have the id -1.
+    """
+    path = storage.existing_file(path, "Embeddings")
+    with path.open("rb") as stream:
+        is_npy = stream.read(len(archives.NPY)) == archives.NPY
+    if not is_npy and path.suffix.lower() != ".npz":
+        raise ValueError(
+            f"{path} cannot be read in parts: that takes a .npy or an uncompressed .npz. Convert it once: "
+            "jaxface.data.embeddings.save('NEW.npz', found.features, labels), with found = embeddings.load(...)."
+        )
+    if is_npy:
+        vector_files.refuse_options(path, features=features)
+        source = from_npy(path)
+        is_beside = labels is not None
+    else:
+        names = vector_files.chosen(path, archives.headers(path), features=features, labels=labels, files=None)
+        source = from_npz(path, features=names.features, labels=names.labels)
+        is_beside = names.labels_are_beside
+    if is_beside and labels is not None:
+        listed = label_files.read(labels, beside=path, num_rows=source.num_rows)
+        ids, people = _ids(listed.labels, source.num_rows)
+        source = source._replace(ids=ids, names=people)
+    return source
 
 
 def num_batches(num_rows: int, *, batch_size: int, process_count: int = 1) -> int:
@@ -158,30 +194,6 @@ def grain_batches(
     batch_at, count = _pass(source, batch_size, rows, process_index, process_count)
     dataset = grain.MapDataset.range(count).map(batch_at)
     return dataset.to_iter_dataset(grain.ReadOptions(num_threads=num_threads, prefetch_buffer_size=read_ahead))
-
-
-def _range_reader(features: np.ndarray) -> Callable[[int, int], np.ndarray]:
-    """Contiguous rows of an array, or of the file behind a memory map of all of it."""
-    is_file = isinstance(features, np.memmap) and isinstance(features.base, mmap.mmap) and features.flags.c_contiguous
-    path, offset = getattr(features, "filename", None), getattr(features, "offset", 0)
-    if not is_file or path is None:
-        return lambda start, stop: np.ascontiguousarray(archives.native(features[start:stop]))
-    dtype, row_shape = features.dtype, features.shape[1:]
-    row_bytes = dtype.itemsize * math.prod(row_shape)
-
-    def read_range(start: int, stop: int) -> np.ndarray:
-        rows = np.empty((stop - start, *row_shape), dtype)
-        left = memoryview(rows.reshape(-1).view(np.uint8).data)
-        with open(path, "rb", buffering=0) as stream:
-            stream.seek(offset + start * row_bytes)
-            while left:  # one call may give fewer bytes than asked for
-                size = stream.readinto(left)
-                if not size:
-                    raise ValueError(f"{path} ends before row {stop}: it has become shorter since it was opened.")
-                left = left[size:]
-        return archives.native(rows)
-
-    return read_range
 
 
 def _ids(labels: Any, num_rows: int) -> tuple[np.ndarray, tuple[Name, ...]]:

@@ -62,7 +62,7 @@ _BY_SUFFIX = {
     "f32 dat raw vec fvecs": _NUMBERS,
 }
 _KNOWN = {f".{suffix}": what for suffixes, what in _BY_SUFFIX.items() for suffix in suffixes.split()}
-READ = ".npz, .npy with a text file of labels, CSV or TSV, and Kaldi's .ark and .scp"
+READ = ".npz, .npy with a file of labels, CSV or TSV, and Kaldi's .ark and .scp"
 
 
 def refuse(path: Path, start: bytes) -> None:

@@ -1,12 +1,14 @@
 """Which reader takes a file of vectors, told by its first bytes and its suffix.
 
-read     features, labels and files as the file holds them
-sources  every file that is read for it: the vectors, their labels, the archives of a list
+read      features, labels and files as the file holds them
+chosen    which arrays of an `.npz` are the features, the labels and the files
+sources   every file that is read for it: the vectors, their labels, the archives of a list
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +19,16 @@ from jaxface.data.datasets import RawVectors
 
 __all__ = []
 
-_ZIP, _NPY = b"PK\x03\x04", b"\x93NUMPY"
+_ZIP = b"PK\x03\x04"
+
+
+class Chosen(NamedTuple):
+    """Names of the arrays of an archive."""
+
+    features: str
+    labels: str | None  # None: there are none, or they stand in a text file
+    files: str | None
+    labels_are_beside: bool  # in a text file
 
 
 def read(path: Path, *, features: str | None, labels: str | None, files: str | None, max_bytes: int) -> RawVectors:
@@ -25,13 +36,13 @@ def read(path: Path, *, features: str | None, labels: str | None, files: str | N
     with path.open("rb") as stream:
         start = stream.read(4096)
     suffix = path.suffix.lower()
-    if start.startswith(_NPY):
-        _refuse_options(path, features=features, files=files)
+    if start.startswith(archives.NPY):
+        refuse_options(path, features=features, files=files)
         return _with_labels(path, RawVectors(archives.read_npy(path)), labels)
     if suffix == ".npz":
         return _of_archive(path, features, labels, files, max_bytes)
     if suffix in (".ark", ".scp") or kaldi.is_text_archive(start):
-        _refuse_options(path, features=features, files=files)
+        refuse_options(path, features=features, files=files)
         raw = kaldi.read_scp(path) if suffix == ".scp" else kaldi.read(path)
         return raw if labels is None else raw._replace(labels=label_files.by_name(labels, beside=path, keys=raw.files))
     unread_formats.refuse(path, start)
@@ -64,14 +75,9 @@ def _with_labels(path: Path, raw: RawVectors, labels: str | None) -> RawVectors:
 
 
 def _of_archive(path: Path, features: str | None, labels: str | None, files: str | None, max_bytes: int) -> RawVectors:
-    """The arrays of an `.npz`: those that are named, those of the usual names, or the only ones of their shape."""
+    """The arrays of an `.npz`."""
     headers = archives.headers(path)
-    features = features or _features(path, headers)
-    of_features = headers.get(features)
-    count = of_features.shape[:1] if of_features else ()
-    beside = labels is not None and labels not in headers and label_files.is_there(labels, path)
-    of_files = files or _known(headers, label_files.FILES, count)
-    of_labels = None if beside else labels or _labels(path, headers, count, taken=(features, of_files))
+    features, of_labels, of_files, beside = chosen(path, headers, features=features, labels=labels, files=files)
     names = [name for name in (features, of_labels) if name is not None]
     optional = [of_files] if of_files is not None and files is None else []
     arrays = archives.read(path, (*names, *([files] if files else [])), optional=optional, max_bytes=max_bytes)
@@ -84,6 +90,19 @@ def _of_archive(path: Path, features: str | None, labels: str | None, files: str
     found = None if of_labels is None else _plain(arrays[of_labels])
     raw = RawVectors(arrays[features], found, tuple(named.tolist()), f": it holds {_listed(headers)}")
     return _with_labels(path, raw, labels) if beside else raw
+
+
+def chosen(
+    path: Path, headers: Mapping[str, Header | None], *, features: str | None, labels: str | None, files: str | None
+) -> Chosen:
+    """The arrays of an `.npz`: those that are named, those of the usual names, or the only ones of their shape."""
+    features = features or _features(path, headers)
+    of_features = headers.get(features)
+    count = of_features.shape[:1] if of_features else ()
+    beside = labels is not None and labels not in headers and label_files.is_there(labels, path)
+    of_files = files or _known(headers, label_files.FILES, count)
+    of_labels = None if beside else labels or _labels(path, headers, count, taken=(features, of_files))
+    return Chosen(features, of_labels, of_files, beside)
 
 
 def _features(path: Path, headers: Mapping[str, Header | None]) -> str:
@@ -140,7 +159,7 @@ def _listed(headers: Mapping[str, Header | None]) -> str:
     return ", ".join(each) or "no arrays"
 
 
-def _refuse_options(path: Path, **options: str | None) -> None:
+def refuse_options(path: Path, **options: str | None) -> None:
     for name, value in options.items():
         if value is not None:
             raise ValueError(

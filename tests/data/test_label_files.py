@@ -21,6 +21,10 @@ def test_an_array_beside_a_text_file(tmp_path, x):
     ):
         (tmp_path / name).write_text(text, newline="")
         check(embeddings.load(tmp_path / "x.npy", labels=name), x, files=())
+    np.save(tmp_path / "people.npy", np.array(PEOPLE))
+    check(embeddings.load(tmp_path / "x.npy", labels="people.npy"), x, files=())
+    np.save(tmp_path / "numbers.npy", np.array([7, 7, 3, 3, 9]))
+    assert embeddings.load(tmp_path / "x.npy", labels="numbers.npy").names == (3, 7, 9)
     table = ["file,person,age", *(f'"{file}",{who},30' for file, who in zip(FILES, PEOPLE, strict=True))]
     (tmp_path / "table.csv").write_text("\n".join(table))
     check(embeddings.load(tmp_path / "x.npy", labels=str(tmp_path / "table.csv")), x)
@@ -49,3 +53,14 @@ def test_text_files_that_do_not_fit(tmp_path, x, text, message):
     (tmp_path / "labels.txt").write_bytes(text.encode("latin1"))
     with pytest.raises(ValueError, match=message):
         embeddings.load(tmp_path / "x.npy", labels="labels.txt")
+
+
+@pytest.mark.parametrize("labels", [np.zeros((5, 1), int), np.zeros(5), np.zeros(4, int)])
+def test_arrays_that_are_no_labels(tmp_path, x, labels):
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "labels.npy", labels)
+    message = (
+        "must have a label for each" if labels.shape == (4,) else r"labels\.npy must hold integers or strings \[n\]"
+    )
+    with pytest.raises(ValueError, match=message):
+        embeddings.load(tmp_path / "x.npy", labels="labels.npy")

@@ -304,3 +304,30 @@ def test_errors_of_npy_files(tmp_path):
         ValueError, match=r"x\.npy: features must have shape \[n, \.\.\.\] with n > 0; got shape \(4,\)"
     ):
         stream.from_npy(path)
+
+
+def test_the_file_tells_its_reader(tmp_path, rng):
+    x = rng.normal(size=(6, 3)).astype(np.float32)
+    names = ["ann", "ann", "bob", "bob", "cec", "cec"]
+    np.save(tmp_path / "x.npy", x.astype(np.float16))
+    (tmp_path / "people.txt").write_text("\n".join(names) + "\n")
+    np.savez(tmp_path / "odd.npz", vectors=x, who=np.array(names))
+    np.savez(tmp_path / "bare.npz", features=x)
+    labels = str(tmp_path / "people.txt")
+    sources = [
+        stream.from_file(tmp_path / "x.npy", labels=labels),
+        stream.from_file(tmp_path / "odd.npz"),
+        stream.from_file(tmp_path / "odd.npz", features="vectors", labels="who"),
+        stream.from_file(tmp_path / "bare.npz", labels=labels),
+    ]
+    for source in sources:
+        assert [source.names[k] for k in source.ids] == names
+        np.testing.assert_allclose(source.read(np.array([4, 1])), x[[4, 1]], rtol=1e-3)
+    assert (stream.from_file(tmp_path / "x.npy").ids == -1).all()
+    (tmp_path / "x.csv").write_text("1,2\n")
+    with pytest.raises(ValueError, match=r"x\.csv cannot be read in parts: .* Convert it once"):
+        stream.from_file(tmp_path / "x.csv")
+    with pytest.raises(ValueError, match="features='x' has no meaning"):
+        stream.from_file(tmp_path / "x.npy", features="x")
+    with pytest.raises(FileNotFoundError):
+        stream.from_file(tmp_path / "none.npy")
