@@ -8,7 +8,7 @@ deviation of the EER .028):
     subject bootstrap    mean standard deviation .027, its 95 % interval covers the population EER in 188 of 200
     pair bootstrap       mean standard deviation .015, covers it in 141 of 200
 
-    subject_bootstrap    EER, VR@FAR, AUC, Cllr, accuracy and a ROC band
+    subject_bootstrap    EER, VR@FAR, AUC, Cllr, min Cllr, accuracy and a ROC band
     subject_intervals    the same from resamples that are drawn already
     subject_differences  one system less another on the same trials and the same resamples
     mean_interval        mean of a number for each image: hits of an identification, PSNR
@@ -49,6 +49,7 @@ class SubjectIntervals(NamedTuple):
     eer: Interval
     auc: Interval
     cllr: Interval  # bits; of use when the scores are log-likelihood ratios in nats
+    min_cllr: Interval  # bits
     accuracy: Interval | None  # at the given threshold
     far_there: Interval | None  # at the given threshold
     vr_there: Interval | None
@@ -66,6 +67,7 @@ class SubjectDifferences(NamedTuple):
     eer: Interval
     auc: Interval
     cllr: Interval  # bits; of use when the scores of both are log-likelihood ratios in nats
+    min_cllr: Interval  # bits
     far: Array  # [f] as asked
     verification_rate: Interval  # [f]
 
@@ -115,6 +117,7 @@ def subject_intervals(drawn: Draws, *, level: float = 0.95) -> SubjectIntervals:
         eer=_interval(drawn, "eer", level),
         auc=_interval(drawn, "auc", level),
         cllr=_interval(drawn, "cllr", level),
+        min_cllr=_interval(drawn, "min_cllr", level),
         accuracy=_interval(drawn, "accuracy", level) if has_threshold else None,
         far_there=_interval(drawn, "far_there", level) if has_threshold else None,
         vr_there=_interval(drawn, "vr_there", level) if has_threshold else None,
@@ -148,6 +151,7 @@ def subject_differences(drawn: Draws, reference: Draws, *, level: float = 0.95) 
         eer=_interval(gaps, "eer", level),
         auc=_interval(gaps, "auc", level),
         cllr=_interval(gaps, "cllr", level),
+        min_cllr=_interval(gaps, "min_cllr", level),
         far=drawn.far,
         verification_rate=rates,
     )

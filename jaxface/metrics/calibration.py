@@ -15,7 +15,7 @@ from jaxface.metrics import arguments, verification
 from jaxface.metrics.arguments import Array
 from jaxface.metrics.verification import Roc
 
-__all__ = ["cllr", "cross_entropy", "min_cllr", "pav_llr", "reliability"]
+__all__ = ["cllr", "cross_entropy", "min_cllr", "pav_llr", "reliability", "supported_range"]
 
 
 class Reliability(NamedTuple):
@@ -64,8 +64,13 @@ def min_cllr(curve: Roc) -> float:
     On each segment of the concave hull the calibrated ratio is its slope dVR / dFAR, so
     min Cllr = 1/2 sum_segments [dVR log2(1 + dFAR / dVR) + dFAR log2(1 + dVR / dFAR)].
     """
-    vertices = verification.hull(curve)
-    far, vr = np.diff(vertices.far), np.diff(vertices.vr)
+    return hull_loss(curve.far, curve.vr)
+
+
+def hull_loss(far: Array, vr: Array) -> float:
+    """`min_cllr` of a curve `[t]` that never falls."""
+    vertices = verification.concave_hull(far, vr)
+    far, vr = np.diff(far[vertices]), np.diff(vr[vertices])
     both = (far > 0.0) & (vr > 0.0)
     far, vr = far[both], vr[both]
     nats = vr * np.log1p(far / vr) + far * np.log1p(vr / far)
@@ -90,6 +95,34 @@ def pav_llr(scores: npt.ArrayLike, is_same: npt.ArrayLike) -> Array:
     with np.errstate(divide="ignore"):
         llr = np.log(genuine / genuine.sum()) - np.log(impostor / impostor.sum())
     return np.repeat(llr, np.diff(pools))[index]
+
+
+def supported_range(llr: npt.ArrayLike, is_same: npt.ArrayLike) -> tuple[float, float]:
+    """The least and the largest log-likelihood ratio in nats that so many trials support (Vergeer et al. 2016).
+
+    One misleading trial is added to either kind. At a threshold t on the ratio, deciding by the ratios then costs
+
+        (#(same <= t) + 1) / (n_same + 1) + t (#(different > t) + 1) / (n_different + 1)
+
+    and deciding without them min(1, t). The bounds are the thresholds nearest to 0 nats where the ratios cost more;
+    ratios beyond a bound are to be moved there. Pairs of few people count as few: give one trial for each person.
+    """
+    values, same = arguments.labeled(llr, is_same)
+    points = np.unique(np.append(values[np.isfinite(values)], 0.0))
+    edges = np.concatenate([[-np.inf], points, [np.inf]])
+    left, right = edges[:-1], edges[1:]  # intervals [left, right) in which the counts do not change
+    num_same, num_different = np.count_nonzero(same), np.count_nonzero(~same)
+    below = np.searchsorted(np.sort(values[same]), left, side="right")
+    above = num_different - np.searchsorted(np.sort(values[~same]), left, side="right")
+    missed, accepted = (below + 1.0) / (num_same + 1.0), (above + 1.0) / (num_different + 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        costs_more_above = np.log((1.0 - missed) / accepted)
+        costs_more_below = np.log(missed / (1.0 - accepted))
+    start = np.maximum(np.maximum(left, 0.0), costs_more_above)
+    end = np.minimum(np.minimum(right, 0.0), np.where(accepted < 1.0, costs_more_below, np.inf))
+    high = start[(right > 0.0) & (start < right)]
+    low = end[(left < 0.0) & (end > left)]
+    return float(low.max(initial=-np.inf)), float(high.min(initial=np.inf))
 
 
 def reliability(scores: npt.ArrayLike, is_same: npt.ArrayLike, *, num_bins: int) -> Reliability:

@@ -2,10 +2,14 @@
 
     purity            (1/N) sum_k max_c n_ck          a cluster holds one class
     cluster_accuracy  (1/N) sum_c max_k n_ck          a class lies in one cluster
+    bcubed            precision (1/N) sum n_ck^2 / n_k, recall (1/N) sum n_ck^2 / n_c: the mean over samples of the
+                      share of its class in its cluster, and of its cluster in its class
+    pairwise          the same of pairs: sum n_ck (n_ck - 1) of those in one cluster, and of those of one class
 
-The NP-PER paper defines its measures in words; these forms are nearer to its tables than shares of pairs. Purity
-alone rewards many small clusters and accuracy alone one large cluster: report both. Labels are integers or names; a
-cluster -1 is a cluster like any other.
+The NP-PER paper defines its measures in words; purity and accuracy are nearer to its tables than shares of pairs.
+Precision and purity alone reward many small clusters, recall and accuracy alone one large cluster: report both, or F,
+the harmonic mean of precision and recall. A class of m samples counts m times in B-cubed and m (m - 1) / 2 times in
+pairs. Labels are integers or names; a cluster -1 is a cluster like any other.
 """
 
 from typing import NamedTuple
@@ -17,7 +21,20 @@ from jaxface.core import checks
 from jaxface.metrics import arguments
 from jaxface.metrics.arguments import Index
 
-__all__ = ["cluster_accuracy", "purity"]
+__all__ = ["PrecisionRecall", "bcubed", "cluster_accuracy", "pairwise", "purity"]
+
+
+class PrecisionRecall(NamedTuple):
+    """How far a cluster holds one class, and a class lies in one cluster."""
+
+    precision: float
+    recall: float
+
+    @property
+    def f(self) -> float:
+        """The harmonic mean; 0 if both are 0."""
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total > 0 else 0.0
 
 
 class Contingency(NamedTuple):
@@ -48,6 +65,37 @@ def cluster_accuracy(classes: npt.ArrayLike, clusters: npt.ArrayLike) -> float:
     """Share of samples that lie in the largest cluster of their class."""
     table = contingency(classes, clusters)
     return float(_largest(table.counts, table.classes).sum() / table.counts.sum())
+
+
+def bcubed(classes: npt.ArrayLike, clusters: npt.ArrayLike) -> PrecisionRecall:
+    """B-cubed precision and recall: means over samples, each sample a member of its own cluster and class."""
+    table = contingency(classes, clusters)
+    squares = table.counts.astype(np.float64) ** 2
+    of_cluster, of_class = (_sums(table.counts, group)[group] for group in (table.clusters, table.classes))
+    number = table.counts.sum()
+    return PrecisionRecall(float((squares / of_cluster).sum() / number), float((squares / of_class).sum() / number))
+
+
+def pairwise(classes: npt.ArrayLike, clusters: npt.ArrayLike) -> PrecisionRecall:
+    """Of the pairs of samples in one cluster, the share of one class; of the pairs of one class, that in one cluster.
+
+    Precision is 1 where no pair is in one cluster, and recall where no pair is of one class: nothing is wrong then.
+    """
+    table = contingency(classes, clusters)
+    right = _num_pairs(table.counts)
+    claimed, true = (_num_pairs(_sums(table.counts, group)) for group in (table.clusters, table.classes))
+    return PrecisionRecall(right / claimed if claimed else 1.0, right / true if true else 1.0)
+
+
+def _num_pairs(counts: Index) -> int:
+    return int((counts * (counts - 1) // 2).sum())
+
+
+def _sums(count: Index, group: Index) -> Index:
+    """The sum of the counts of each group."""
+    total = np.zeros(group.max() + 1, count.dtype)
+    np.add.at(total, group, count)
+    return total
 
 
 def _largest(count: Index, group: Index) -> Index:

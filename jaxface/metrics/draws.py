@@ -25,6 +25,7 @@ class Statistics(NamedTuple):
     eer: Array  # [r]
     auc: Array  # [r]
     cllr: Array  # [r], bits; of use when the scores are log-likelihood ratios in nats
+    min_cllr: Array  # [r], bits
     accuracy: Array  # [r], at the given threshold
     far_there: Array  # [r], at the given threshold
     vr_there: Array  # [r]
@@ -72,33 +73,42 @@ def resample_subjects(
     values, same = arguments.labeled(scores, is_same)
     first, second, num_people = _dense_subjects(same, subject_a, subject_b)
     check_sampling(num_people, num_resamples)
-    far, band_far = _rates_of("far", far), _rates_of("band_far", band_far)
-    targets, column = np.unique(np.concatenate([far, band_far]), return_inverse=True)
+    rates = Rates.of(far, band_far)
     ranked = resampling.rank(values, same, first, second, _features(values, same, threshold))
-    whole = _statistics(resampling.weigh(ranked, np.ones((1, num_people))), targets)
-    resampled = _resampled(ranked, num_people, num_resamples, rng, targets)
-    whole, resampled = (each._replace(rates=each.rates[:, column]) for each in (whole, resampled))
+    whole = rates.statistics(resampling.weigh(ranked, np.ones((1, num_people))))
+    blocks = resampling.multiplicities(num_people, num_resamples, rng, block_size=resampling.affordable_block(ranked))
+    resampled = joined([rates.statistics(resampling.weigh(ranked, block)) for block in blocks], num_resamples)
     num_undefined = num_resamples - resampled.eer.size
-    return Draws(whole, resampled, far, band_far, threshold, num_people, num_undefined)
+    return Draws(whole, resampled, rates.far, rates.band_far, threshold, num_people, num_undefined)
 
 
-def _resampled(
-    ranked: resampling.Ranked, num_people: int, num_resamples: int, rng: np.random.Generator, targets: Array
-) -> Statistics:
-    """The statistics of all resamples, block by block."""
-    blocks = [
-        _statistics(resampling.weigh(ranked, multiplicity), targets)
-        for multiplicity in resampling.multiplicities(
-            num_people, num_resamples, rng, block_size=resampling.affordable_block(ranked)
-        )
-    ]
-    draws = Statistics(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
-    if draws.eer.size == 0:
+class Rates(NamedTuple):
+    """FARs at which the verification rate is wanted."""
+
+    far: Array  # [f]
+    band_far: Array  # [k]
+
+    @classmethod
+    def of(cls, far: npt.ArrayLike, band_far: npt.ArrayLike) -> "Rates":
+        """Checked rates."""
+        return cls(_rates_of("far", far), _rates_of("band_far", band_far))
+
+    def statistics(self, weighted: resampling.Weighted) -> Statistics:
+        """Of the resamples that hold genuine and impostor pairs."""
+        targets, column = np.unique(np.concatenate([self.far, self.band_far]), return_inverse=True)
+        found = _statistics(weighted, targets)
+        return found._replace(rates=found.rates[:, column])
+
+
+def joined(blocks: list[Statistics], num_resamples: int) -> Statistics:
+    """The statistics of all resamples."""
+    found = Statistics(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+    if found.eer.size == 0:
         raise ValueError(
             f"scores must hold genuine and impostor pairs of several subjects; none of {num_resamples} resamples "
             "drew both. Give more subjects."
         )
-    return draws
+    return found
 
 
 def _features(scores: Array, is_same: Mask, threshold: float | None) -> Array:
@@ -125,6 +135,7 @@ def _statistics(weighted: resampling.Weighted, targets: Array) -> Statistics:
         eer=verification.crossing(far, vr),
         auc=np.asarray(np.trapezoid(vr, far, axis=1)),
         cllr=np.where(endless, np.inf, cllr),
+        min_cllr=np.array([calibration.hull_loss(*curve) for curve in zip(far, vr, strict=True)]),
         accuracy=(genuine[_RIGHT] + impostor[_RIGHT]) / (num_genuine + num_impostor),
         far_there=1.0 - impostor[_RIGHT] / num_impostor,
         vr_there=genuine[_RIGHT] / num_genuine,

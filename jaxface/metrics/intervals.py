@@ -87,14 +87,15 @@ def paired_interval(
     return Interval(mean, max(mean - reach, -widest), min(mean + reach, widest))
 
 
-def wilson(successes: int, trials: int, *, level: float = 0.95) -> Interval:
+def wilson(successes: float, trials: int, *, level: float = 0.95) -> Interval:
     """Wilson score interval of a share of independent trials; sensible at 0 and at all successes.
+
+    A mean number of successes, of several draws of so many trials, need not be whole.
 
     (k + z^2/2) / (n + z^2) +- z sqrt(k (n - k) / n + z^2 / 4) / (n + z^2)
     """
     checks.at_least("trials", trials, 1)
-    checks.at_least("successes", successes, 0)
-    checks.at_most("successes", successes, trials, "the number of trials")
+    checks.between("successes", successes, 0, trials)
     check_level(level)
     z = float(verification.probit((1.0 + level) / 2.0))
     center = (successes + z * z / 2.0) / (trials + z * z)

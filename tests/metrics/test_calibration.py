@@ -104,3 +104,26 @@ def test_what_calibration_refuses():
     for function in (c.cllr, c.pav_llr):
         with pytest.raises(ValueError, match="scores must not be NaN"):
             function([np.nan, 0.0], [True, False])
+
+
+def test_the_range_that_trials_support_by_a_fine_grid(rng):
+    """The bounds of Vergeer et al. against the costs on a grid, and their closed forms."""
+    for shift, scale, sizes in ((1.5, 3.0, (40, 300)), (0.0, 1.0, (30, 30)), (-1.0, 2.0, (20, 50)), (3.0, 1.0, (9, 9))):
+        same = np.repeat([True, False], sizes)
+        llr = scale * (rng.normal(size=same.size) + np.where(same, shift, -shift))
+        theta = np.linspace(-25, 25, 500_001)
+        below = np.searchsorted(np.sort(llr[same]), theta, side="right")
+        above = sizes[1] - np.searchsorted(np.sort(llr[~same]), theta, side="right")
+        costs = (below + 1) / (sizes[0] + 1) + np.exp(theta) * (above + 1) / (sizes[1] + 1)
+        is_worse = costs > np.minimum(1, np.exp(theta)) * (1 + 1e-12)
+        low, high = c.supported_range(llr, same)
+        assert low == pytest.approx(theta[is_worse & (theta <= 0)].max(initial=-25), abs=2e-4)
+        assert high == pytest.approx(theta[is_worse & (theta >= 0)].min(initial=25), abs=2e-4)
+
+
+def test_the_range_of_separated_and_of_reversed_ratios():
+    same = np.repeat([True, False], (5, 20))
+    apart = np.where(same, 30.0, -30.0)
+    expected = np.log(21 / (20 * 6)), np.log(21 * 5 / 6)
+    assert c.supported_range(apart, same) == pytest.approx(expected, rel=1e-12)
+    assert c.supported_range(-apart, same) == (0.0, 0.0)

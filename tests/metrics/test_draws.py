@@ -31,6 +31,8 @@ def test_a_resample_equals_its_pairs_written_out(rng, decimals):
         assert_close(actual.eer[i], float(ref.eer(points)))
         assert_close(actual.auc[i], float(ref.auc(listed, labels)))
         assert_close(actual.cllr[i], ref.cllr(listed, labels))
+        ratios = calibration.pav_llr(listed, np.array(labels, bool))
+        assert_close(actual.min_cllr[i], ref.cllr(ratios.tolist(), labels))
         accepted, labels = np.array(listed) >= -2.0, np.array(labels, bool)
         assert_close(actual.accuracy[i], np.mean(accepted == labels))
         assert_close(actual.far_there[i], accepted[~labels].mean())

@@ -159,7 +159,7 @@ def test_what_the_intervals_refuse():
             split_interval(five, test_to_train=0.0, within=within)
     with pytest.raises(ValueError, match=r"level must lie in \(0, 1\)"):
         split_interval(five, test_to_train=0.0, within=RATE, level=95)
-    with pytest.raises(ValueError, match="successes must be at most 3"):
+    with pytest.raises(ValueError, match=r"successes must lie in \[0, 3\]"):
         intervals.wilson(4, 3)
     with pytest.raises(ValueError, match="trials must be at least 1"):
         intervals.wilson(0, 0)

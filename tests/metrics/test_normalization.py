@@ -1,0 +1,102 @@
+"""Score norms: written out, what may not change them, and what they repair."""
+
+import numpy as np
+import pytest
+
+from jaxface import metrics
+from jaxface.metrics import normalization as norm
+
+
+@pytest.fixture
+def scores(rng):
+    """Trials [g, q], and both sides against a cohort."""
+    return rng.normal(size=(4, 5)), rng.normal(size=(4, 30)), rng.normal(size=(5, 30))
+
+
+def both(scores, **options):
+    _, gallery, probes = scores
+    return norm.cohort_moments(gallery, **options), norm.cohort_moments(probes, **options)
+
+
+@pytest.mark.parametrize("num_best", [None, 7])
+def test_norms_written_out(scores, num_best):
+    s, gallery, probes = scores
+    of_gallery, of_probes = both(scores, num_best=num_best)
+    for e in range(4):
+        for t in range(5):
+            rows = [np.sort(row)[::-1][:num_best] for row in (gallery[e], probes[t])]
+            z, t_ = ((s[e, t] - row.mean()) / row.std() for row in rows)
+            assert norm.z_norm(s, of_gallery)[e, t] == pytest.approx(z, rel=1e-12)
+            assert norm.t_norm(s, of_probes)[e, t] == pytest.approx(t_, rel=1e-12)
+            assert norm.s_norm(s, of_gallery, of_probes)[e, t] == pytest.approx((z + t_) / 2, rel=1e-12)
+    first, second = np.array([0, 3, 1]), np.array([4, 4, 0])
+    listed = norm.s_norm(s[first, second], of_gallery.of(first), of_probes.of(second))
+    np.testing.assert_allclose(listed, norm.s_norm(s, of_gallery, of_probes)[first, second], rtol=1e-12)
+
+
+def test_units_of_a_row_or_a_column_do_not_matter(scores, rng):
+    s, gallery, probes = scores
+    a, b = rng.uniform(0.5, 2, size=(4, 1)), rng.normal(size=(4, 1))
+    np.testing.assert_allclose(
+        norm.z_norm(a * s + b, norm.cohort_moments(a * gallery + b)),
+        norm.z_norm(s, norm.cohort_moments(gallery)),
+        atol=1e-12,
+    )
+    c, d = rng.uniform(0.5, 2, size=5), rng.normal(size=5)
+    np.testing.assert_allclose(
+        norm.t_norm(c * s + d, norm.cohort_moments(c[:, None] * probes + d[:, None])),
+        norm.t_norm(s, norm.cohort_moments(probes)),
+        atol=1e-12,
+    )
+    order = rng.permutation(30)
+    of_gallery, of_probes = both(scores)
+    shuffled = norm.cohort_moments(gallery[:, order]), norm.cohort_moments(probes[:, order])
+    np.testing.assert_allclose(norm.s_norm(s, *shuffled), norm.s_norm(s, of_gallery, of_probes), atol=1e-12)
+    np.testing.assert_allclose(norm.s_norm(s.T, of_probes, of_gallery), norm.s_norm(s, of_gallery, of_probes).T)
+
+
+def test_zt_is_t_of_z(scores, rng):
+    s, gallery, _ = scores
+    cohort = rng.normal(size=(30, 30))
+    cohort_probes = rng.normal(size=(30, 5))
+    of_gallery, of_cohort = norm.cohort_moments(gallery), norm.cohort_moments(cohort)
+    z = (s - gallery.mean(axis=1)[:, None]) / gallery.std(axis=1)[:, None]
+    strangers = (cohort_probes - cohort.mean(axis=1)[:, None]) / cohort.std(axis=1)[:, None]
+    expected = (z - strangers.mean(axis=0)) / strangers.std(axis=0)
+    np.testing.assert_allclose(norm.zt_norm(s, of_gallery, cohort_probes, of_cohort), expected, atol=1e-12)
+
+
+def ratios(first, second):
+    """Log-likelihood ratios but for a constant, of a model whose noise is that of people: `l = 1` everywhere."""
+    squares = (first**2).sum(axis=1)[:, None] + (second**2).sum(axis=1)[None, :]
+    return first @ second.T / 3 - squares / 12
+
+
+def test_s_norm_repairs_images_of_different_noise(rng):
+    people = rng.normal(size=(700, 20))
+    noise = np.exp(0.6 * rng.normal(size=(2, 700, 1)))
+    images = [people + each * rng.normal(size=(700, 20)) for each in noise]
+    (first, second), cohort = (each[:300] for each in images), images[0][300:]
+    matrix, same = ratios(first, second), np.eye(300, dtype=bool)
+    sides = norm.cohort_moments(ratios(first, cohort)), norm.cohort_moments(ratios(second, cohort))
+    raw, repaired = (
+        metrics.eer(metrics.roc(each.ravel(), same.ravel())) for each in (matrix, norm.s_norm(matrix, *sides))
+    )
+    assert repaired < raw - 0.02
+
+
+def test_what_norms_refuse(scores):
+    s, gallery, probes = scores
+    of_gallery, of_probes = both(scores)
+    with pytest.raises(ValueError, match="an entry for each of the gallery"):
+        norm.z_norm(s, of_probes)
+    with pytest.raises(ValueError, match="an entry for each of the probes"):
+        norm.t_norm(s, of_gallery)
+    with pytest.raises(ValueError, match="num_best must be at most 30"):
+        norm.cohort_moments(gallery, num_best=31)
+    with pytest.raises(ValueError, match="the size of the cohort must be at least 2"):
+        norm.cohort_moments(probes[:, :1])
+    with pytest.raises(ValueError, match="finite"):
+        norm.cohort_moments(np.where(gallery > 2, np.inf, gallery) + np.inf)
+    same = norm.cohort_moments(np.concatenate([gallery, np.ones((1, 30))]))
+    assert np.isfinite(norm.z_norm(np.zeros((5, 2)), same)).all()
