@@ -119,10 +119,10 @@ _REMEDIES = {
         "float64",
     ),
     Status.UNIDENTIFIED: (
-        "the data do not determine the parameters, as when no person has two images, or when every candidate gives the "
-        "truth a probability of zero",
-        "add people with two or more images or data that depend on every parameter, or give a prior if this fit takes "
-        "one",
+        "the data do not determine the parameters, as when no person has two images, when two groups of views are "
+        "never seen together, or when every candidate gives the truth a probability of zero",
+        "add people with two or more images, samples that connect the views, or data that depend on every parameter, "
+        "or give a prior if this fit takes one",
     ),
     Status.EMPTY_COMPONENT: (
         "a component or cluster ended without samples",

@@ -21,6 +21,7 @@ GROUP = 64  # rows
 TILE = 1024  # rows; a tile of 1,024 x 1,024 scores stays in a cache of the CPU
 _PIECE = 64 * TILE  # rows whose groups are ranked at once
 _AGAIN = 2**23  # numbers of the rows that are scored again at a time
+_SHIFT = 2**15  # more than the rows of a tile: two counts share an int32
 
 
 class Part(NamedTuple):
@@ -153,12 +154,20 @@ def last_person(counted: Counted, question: Question) -> tuple[jax.Array, jax.Ar
 
 
 def _compared(scores: jax.Array, people: jax.Array, question: Question) -> tuple[jax.Array, jax.Array]:
-    """How many of the scores `[t, p]` of other people are above and level with the mates; -1 is nobody."""
+    """How many of the scores `[t, p]` of other people are above and level with the mates; -1 is nobody.
+
+    One sum counts both, for two sums would compute the scores of a tile twice: those above in the lower half of its
+    bits, those above or level in the upper half.
+    """
     assert question.ids is not None
     assert question.mates is not None
     is_other = (people[:, None] != question.ids[None, :]) & (people >= 0)[:, None]
-    higher = (is_other & (scores > question.mates[None, :])).sum(axis=0, dtype=jnp.int32)
-    return higher, (is_other & (scores == question.mates[None, :])).sum(axis=0, dtype=jnp.int32)
+    assert scores.shape[0] < _SHIFT
+    mates = question.mates[None, :]
+    counts = (scores > mates).astype(jnp.int32) + _SHIFT * (scores >= mates).astype(jnp.int32)
+    total = jnp.where(is_other, counts, 0).sum(axis=0, dtype=jnp.int32)
+    higher, not_lower = total % _SHIFT, total // _SHIFT
+    return higher, not_lower - higher
 
 
 @partial(jax.jit, static_argnames="score")

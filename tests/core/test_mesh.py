@@ -43,10 +43,11 @@ FOUR_DEVICES = textwrap.dedent("""
     gallery, ids = rng.integers(-3, 4, (400, 6)) * 1.0, np.arange(400) // 3  # a person may lie on two devices
     placed = mesh.shard(jnp.asarray(gallery), data)
     inner = lambda params, a, b: a @ b.T
-    args = ids, gallery[:5] + 1, ids[:5]
-    spread = mate_ranks.identify(inner, None, placed, *args, num_best=3)
-    for found, alone in zip(spread, mate_ranks.identify(inner, None, gallery, *args, num_best=3)):
-        for one, other in zip(found, alone):
+    probes = gallery[:5] + 1
+    for names in (ids, np.arange(400)):
+        found = [mate_ranks.identify(inner, None, g, names, probes, names[:5], num_best=3) for g in (placed, gallery)]
+        best = [search.top_k(inner, None, g, probes, num_best=3, gallery_ids=names) for g in (placed, gallery)]
+        for one, other in zip(jax.tree.leaves((found[0], best[0])), jax.tree.leaves((found[1], best[1])), strict=True):
             np.testing.assert_array_equal(one, other)
     columns = jax.device_put(x[:, :4], jax.sharding.NamedSharding(data, jax.P(None, "data")))
     try:
