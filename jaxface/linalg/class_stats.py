@@ -9,6 +9,10 @@ About one shift c, `m_i` is the number of samples of class i, `s_i` the sum of t
     within_scatter    S_w = M - sum s_i s_i' / m_i                          S_b = S_t - S_w
     within_covariance  S_w / (N - classes)
 
+Samples may have weights q, which are precisions: sample j has the covariance T / q_j. Then `m_i` is the sum of a
+class's weights, `s_i` and M are weighted sums, and everything above holds but for the degrees of freedom:
+`within_covariance` is `S_w / (K - classes)`, where K is the number of samples with a weight above zero (`num_images`).
+
 A second moment has the square of the condition number of its samples: directions with less than about d eps of the
 largest variance are rounding. The rounding also grows with the square of the distance from c to the mean.
 """
@@ -22,24 +26,29 @@ from jax.typing import ArrayLike
 from jaxface.core import blocks, checks
 from jaxface.linalg import scatter
 
-__all__ = ["Stats", "change_basis", "recenter", "total", "within_covariance", "within_scatter"]
+__all__ = ["Stats", "change_basis", "images_of", "recenter", "total", "within_covariance", "within_scatter"]
 
 _BLOCK_SIZE = 4096  # classes at a time: no second copy of all sums
 
 
 class Stats(NamedTuple):
-    """Sums over images about `shift`; disjoint sets of images with the same shift add, also within one person."""
+    """Sums over images about `shift`; disjoint sets of images with the same shift add, also within one person.
 
-    count: jax.Array  # type: ignore[assignment]  # [c], images of each person, in the dtype of x
-    sum: jax.Array  # [c, d], sum of x - shift over a person's images
-    second_moment: jax.Array  # [d, d], sum of (x - shift)(x - shift)' over all images
+    Without weights the last two fields are None: every image has the weight 1.
+    """
+
+    count: jax.Array  # type: ignore[assignment]  # [c], images of each person in the dtype of x, or the sum of weights
+    sum: jax.Array  # [c, d], (weighted) sum of x - shift over a person's images
+    second_moment: jax.Array  # [d, d], (weighted) sum of (x - shift)(x - shift)' over all images
     shift: jax.Array  # [d]
+    num_images: jax.Array | None = None  # [c], images of each person with a weight above zero
+    log_weight: jax.Array | None = None  # [], sum of log weights, of the weights above zero
 
 
 class Total(NamedTuple):
     """First and second moments of all samples, whatever their class."""
 
-    number: jax.Array  # [], N
+    number: jax.Array  # [], N, or the sum of weights
     mean: jax.Array  # [d]
     scatter: jax.Array  # [d, d], S_t, about the mean
 
@@ -47,8 +56,18 @@ class Total(NamedTuple):
 def total(stats: Stats) -> Total:
     """N, the mean, and the scatter about it."""
     number, sum_of_all = stats.count.sum(), stats.sum.sum(axis=0)
-    move = sum_of_all / jnp.maximum(number, 1)
+    move = sum_of_all / _divisor(number)
     return Total(number, stats.shift + move, _moved(stats, number, sum_of_all, move))
+
+
+def images_of(stats: Stats) -> jax.Array:
+    """How many images with a weight above zero each person has `[c]`."""
+    return stats.count if stats.num_images is None else stats.num_images
+
+
+def _divisor(number: jax.Array) -> jax.Array:
+    """1 in the place of zero. Not the larger of `number` and 1: a sum of weights may lie between."""
+    return jnp.where(number == 0, 1, number)
 
 
 def recenter(stats: Stats, shift: ArrayLike | None = None) -> Stats:
@@ -65,10 +84,9 @@ def _recentered(stats: Stats, shift: jax.Array | None) -> Stats:
     """A program, so that the result is the only copy of the sums."""
     number, sum_of_all = stats.count.sum(), stats.sum.sum(axis=0)
     if shift is None:
-        shift = stats.shift + sum_of_all / jnp.maximum(number, 1)
+        shift = stats.shift + sum_of_all / _divisor(number)
     move = shift - stats.shift
-    return Stats(
-        count=stats.count,
+    return stats._replace(
         sum=stats.sum - stats.count[:, None] * move[None, :],
         second_moment=_moved(stats, number, sum_of_all, move),
         shift=shift,
@@ -97,8 +115,7 @@ def _in_basis(stats: Stats, basis: jax.Array, mean: jax.Array) -> Stats:
     move = mean - stats.shift
     second_moment = _moved(stats, stats.count.sum(), stats.sum.sum(axis=0), move)
     mapped = basis.T @ second_moment @ basis
-    return Stats(
-        count=stats.count,
+    return stats._replace(
         sum=stats.sum @ basis - stats.count[:, None] * (move @ basis)[None, :],
         second_moment=(mapped + mapped.T) / 2,
         shift=jnp.zeros(basis.shape[1], basis.dtype),
@@ -113,11 +130,11 @@ def within_scatter(stats: Stats) -> jax.Array:
     error is eps S_t / S_w.
     """
     number, sum_of_all = stats.count.sum(), stats.sum.sum(axis=0)
-    move = sum_of_all / jnp.maximum(number, 1)
+    move = sum_of_all / _divisor(number)
 
     def subtract(moment: jax.Array, classes: tuple[jax.Array, jax.Array], valid: jax.Array) -> jax.Array:
         sums, count = classes
-        centered = (sums - count[:, None] * move[None, :]) / jnp.sqrt(jnp.maximum(count, 1))[:, None]
+        centered = (sums - count[:, None] * move[None, :]) / jnp.sqrt(_divisor(count))[:, None]
         return moment - scatter.matrix(jnp.where(valid[:, None], centered, 0))
 
     about_mean = _moved(stats, number, sum_of_all, move)
@@ -125,6 +142,9 @@ def within_scatter(stats: Stats) -> jax.Array:
 
 
 def within_covariance(stats: Stats) -> jax.Array:
-    """`S_w / (N - classes)` `[d, d]`, the unbiased covariance of samples of one class; empty classes do not count."""
-    freedom = stats.count.sum() - (stats.count > 0).sum()
+    """`S_w / (N - classes)` `[d, d]`, the unbiased covariance of samples of one class; empty classes do not count.
+
+    Of weighted samples it is the covariance of a sample of weight 1.
+    """
+    freedom = images_of(stats).sum() - (stats.count > 0).sum()
     return within_scatter(stats) / jnp.maximum(freedom, 1)
