@@ -3,7 +3,8 @@
 Each step ascends `(1 - w) log p(X | T) - w [n KL(N(0, S_mu) || N(0, T_mu)) + k KL(N(0, S_eps) || N(0, T_eps))]` with n
 people, k images and the prior weight `w = lambda / (1 + lambda)`. A fit reports the trace of this objective, which is
 finite for every w in [0, 1]. The prior counts as lambda n people, so its influence does not fade as target data grow:
-choose w for each amount of data (`transfer`).
+choose w for each amount of data (`transfer`). Images may have weights (see `stats`): the divisor of T_eps stays their
+number k, because a weight is a precision and no number of repetitions.
 
 Every E-step works in a basis of eigenvectors, so gradients of fits are stopped; `objectives` may be differentiated.
 """
@@ -20,9 +21,10 @@ from jax.typing import ArrayLike
 from jaxface.core import checks, fitinfo, loops, machine
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.joint_bayes import objectives, posterior
+from jaxface.joint_bayes.counts import checked_counts, numbers_of_images
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.posterior import EStep, Moments
-from jaxface.joint_bayes.stats import GroupedStats, grouped, numbers_of_images, rows_about
+from jaxface.joint_bayes.stats import GroupedStats, grouped, mean_weight, num_images, rows_about
 from jaxface.linalg import class_stats, psd, spectral
 from jaxface.linalg.class_stats import Stats
 
@@ -40,26 +42,30 @@ def init(stats: Stats, *, ridge: float = 1e-3) -> JointBayes:
     """Moment estimate: within-person scatter for T_eps, the excess of the scatter between people over it for T_mu.
 
     `ridge` is relative to the mean eigenvalue and makes both positive definite if any two images differ. If nobody has
-    two images, the data do not determine the split and each gets half of the total. Gradients are stopped.
+    two images, each gets half of the total: only different weights could determine the split. Gradients are stopped.
     """
     checks.positive("ridge", ridge)
-    stats = jax.lax.stop_gradient(stats)
-    count = numbers_of_images("the count of stats", stats.count)
+    stats = checked_counts(jax.lax.stop_gradient(stats))
+    count = stats.count
     images, within = class_stats.total(stats), class_stats.within_scatter(stats)
-    n, k = (count > 0).sum().astype(count.dtype), count.sum()
-    freedom = k - n
-    effective = (k - (count**2).sum() / jnp.maximum(k, 1)) / jnp.maximum(n - 1, 1)
+    n, k = (count > 0).sum().astype(count.dtype), class_stats.images_of(stats).sum()
+    freedom, weight = k - n, _divisor(images.number)  # the sum of weights is k without weights
+    effective = (weight - (count**2).sum() / weight) / jnp.maximum(n - 1, 1)
     noise = within / jnp.maximum(freedom, 1)
     between = (images.scatter - within) / jnp.maximum(n - 1, 1)
-    total = images.scatter / jnp.maximum(k, 1)
+    of_people, of_images = images.scatter / weight, images.scatter / jnp.maximum(k, 1)
     has_pairs = freedom > 0
-    noise = jnp.where(has_pairs, noise, total / 2)
-    identity = jnp.where(has_pairs, (between - noise) / jnp.maximum(effective, 1), total / 2)
+    noise = jnp.where(has_pairs, noise, of_images / 2)
+    identity = jnp.where(has_pairs, (between - noise) / _divisor(effective), of_people / 2)
     return JointBayes(
         mean=images.mean,
-        identity_cov=_with_ridge(_positive_part(identity), ridge, total),
-        noise_cov=_with_ridge(psd.symmetrize(noise), ridge, total),
+        identity_cov=_with_ridge(_positive_part(identity), ridge, of_people),
+        noise_cov=_with_ridge(psd.symmetrize(noise), ridge, of_images),
     )
+
+
+def _divisor(number: jax.Array) -> jax.Array:
+    return jnp.where(number == 0, 1, number)
 
 
 def m_step(moments: Moments, prior: JointBayes | None, prior_weight: jax.Array | float) -> JointBayes:
@@ -98,7 +104,7 @@ def update(
     relative = jnp.where(jnp.asarray(prior_weight) < 1, jnp.asarray(floor, new.noise_cov.dtype), 0)
     # Pivots grow with the matrix, and T_eps is at least (1 - w) S_w / k.
     least = jnp.asarray((1 - prior_weight) * within_pivot / moments.num_images)
-    scale = (jnp.trace(new.noise_cov) + jnp.trace(new.identity_cov)) / len(new.mean)
+    scale = (jnp.trace(new.noise_cov) + mean_weight(stats) * jnp.trace(new.identity_cov)) / len(new.mean)
     noise, jitter = floored(new.noise_cov, scale, relative, least)
     objective = log_likelihood
     if prior is not None:
@@ -124,7 +130,8 @@ def fit(
     `prior_weight` is w = lambda / (1 + lambda) of the source model `prior`; w = 1 returns its covariances exactly.
     `floor` is the least pivot of T_eps relative to the mean variance of an image, at least d eps: if a pivot is
     smaller, a ridge of that size is added and reported as jitter. If w = 0 and the images of a person do not vary in
-    every direction, the likelihood has no maximum and the status is RANK_DEFICIENT. Gradients are stopped.
+    every direction, the likelihood has no maximum and the status is RANK_DEFICIENT. If w = 0 and every person has one
+    image, it is UNIDENTIFIED, unless the images have weights that differ. Gradients are stopped.
 
     Without a prior `e_step=posterior.expanded` (PX-EM) reaches the maximum in a fraction of the steps.
     """
@@ -174,11 +181,16 @@ def diagnosis(
 ) -> jax.Array:
     """The status of the problem itself, by its counts and covariances."""
     has_no_prior = prior_weight <= 0
-    single = jnp.where(stats.num_people > 0, stats.count, 0).max() <= 1
-    people = stats.num_people.sum()
-    # The likelihood grows without bound as T_eps vanishes in a direction in which nobody's images differ.
+    people, k = stats.num_people.sum(), num_images(stats)
+    smallest, largest = (
+        jnp.where(stats.num_people > 0, stats.count, jnp.inf).min(),
+        jnp.where(stats.num_people > 0, stats.count, 0).max(),
+    )
+    # One image a person: T_mu + T_eps / q tells the two apart if q takes several values.
+    single = (k <= people) & (largest <= smallest * (1 + 8 * machine.eps(stats.rows.dtype)))
+    # The likelihood grows without bound as T_eps vanishes in a direction in which nobody's several images differ.
     scale = jnp.trace(stats.within) + (stats.row_count[:, None] * rows_about(stats, init.mean) ** 2).sum()
-    unbounded = has_no_prior & ((jitter > 0) | ~_definite(stats.within, scale))
+    unbounded = has_no_prior & ((jitter > 0) | (k > people) & ~_definite(stats.within, scale))
     covariances = [init.noise_cov] if prior is None else [init.noise_cov, prior.noise_cov]
     definite = jnp.stack([_definite(cov, jnp.trace(cov)) for cov in covariances]).all()
 

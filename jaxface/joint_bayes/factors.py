@@ -16,7 +16,7 @@ from jaxface.core import checks, fitinfo, loops
 from jaxface.core.fitinfo import FitInfo
 from jaxface.joint_bayes import em, posterior
 from jaxface.joint_bayes.model import JointBayes
-from jaxface.joint_bayes.stats import GroupedStats, grouped
+from jaxface.joint_bayes.stats import GroupedStats, grouped, mean_weight, num_images
 from jaxface.linalg import psd, spectral
 from jaxface.linalg.class_stats import Stats
 
@@ -100,13 +100,13 @@ def update(
     sums = _row_sums(known, stats, mean)
     spread = 1 / (1 + stats.count[None, :] * known.values[:, None])  # [r, g], variances of h
     of_people, of_images = spread @ stats.num_people, spread @ (stats.num_people * stats.count)
-    n, k = stats.num_people.sum(), (stats.num_people * stats.count).sum()
+    n, k = stats.num_people.sum(), num_images(stats)
     weighted, cross = sums.weighted + jnp.diag(of_images), sums.cross - known.root * of_images[None, :]
     gain = psd.solve(weighted, cross.T).T
     root = (known.root + gain) @ psd.cholesky((sums.latent + jnp.diag(of_people)) / n)
     explained = (known.root * of_images[None, :]) @ known.root.T - gain @ cross.T
     noise = psd.symmetrize(stats.within + sums.noise + explained) / k
-    scale = (jnp.trace(noise) + (root**2).sum()) / len(mean)
+    scale = (jnp.trace(noise) + mean_weight(stats) * (root**2).sum()) / len(mean)
     least = jnp.asarray(within_pivot / k)  # T_eps is at least S_w / k
     noise, jitter = em.floored(noise, scale, jnp.asarray(floor, noise.dtype), least)
     return Factors(root, noise), _log_likelihood(known, stats, sums.between), jitter
@@ -136,11 +136,15 @@ def _row_sums(known: Whitened, stats: GroupedStats, mean: jax.Array) -> RowSums:
 
 
 def _log_likelihood(known: Whitened, stats: GroupedStats, between: jax.Array) -> jax.Array:
-    """`-1/2 [k d log 2 pi + k log|T_eps| + tr T_eps^-1 S_w + sum_ia log(1 + m_i l_a) + between]`."""
-    k = (stats.num_people * stats.count).sum()
+    """`-1/2 [k d log 2 pi + k log|T_eps| + tr T_eps^-1 S_w + sum_ia log(1 + m_i l_a) + between]`.
+
+    With weights also `d L / 2`, where L is the sum of log weights.
+    """
+    k = num_images(stats)
     couplings = stats.num_people @ jnp.log1p(stats.count[:, None] * known.values[None, :]).sum(axis=1)
     half = solve_triangular(known.lower, stats.within, lower=True)
     within = jnp.trace(solve_triangular(known.lower, half.T, lower=True))
     log_det = 2 * jnp.log(jnp.diagonal(known.lower)).sum()
     constant = k * len(known.lower) * jnp.log(jnp.asarray(2 * jnp.pi, between.dtype))
-    return -(constant + k * log_det + couplings + within + between) / 2
+    unweighted = -(constant + k * log_det + couplings + within + between) / 2
+    return unweighted if stats.log_weight is None else unweighted + len(known.lower) * stats.log_weight / 2

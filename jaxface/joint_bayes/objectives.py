@@ -9,11 +9,13 @@ import jax.numpy as jnp
 
 from jaxface.core import checks, machine
 from jaxface.joint_bayes.model import JointBayes
-from jaxface.joint_bayes.stats import GroupedStats, grouped, rows_about
+from jaxface.joint_bayes.stats import GroupedStats, grouped, num_images, rows_about
 from jaxface.linalg import psd
 from jaxface.linalg.class_stats import Stats
 
 __all__ = ["eq6", "eq11", "eq19", "log_likelihood", "penalized_objective"]
+
+_BLOCK_SIZE = 256  # people with different numbers of images or weights, a covariance each
 
 
 def log_likelihood(model: JointBayes, stats: Stats) -> jax.Array:
@@ -21,6 +23,8 @@ def log_likelihood(model: JointBayes, stats: Stats) -> jax.Array:
 
     With `C_i = T_eps + m_i T_mu` it is
     `-1/2 [k d log 2 pi + (k - n) log|T_eps| + tr T_eps^-1 S_w + sum_i log|C_i| + m_i ybar_i'C_i^-1 ybar_i]`.
+    With weights m is the sum of weights of a person, k the number of images, and `d/2 sum log q` is added;
+    differentiable in weights above zero.
     """
     return _log_likelihood(model, grouped(stats))
 
@@ -36,7 +40,7 @@ def penalized_objective(
 
 def divergence(model: JointBayes, prior: JointBayes, stats: GroupedStats) -> jax.Array:
     """`n KL(N(0, S_mu) || N(0, T_mu)) + k KL(N(0, S_eps) || N(0, T_eps))`, the prior first."""
-    n, k = stats.num_people.sum(), (stats.num_people * stats.count).sum()
+    n, k = stats.num_people.sum(), num_images(stats)
     identity = gaussian_divergence(prior.identity_cov, model.identity_cov)
     return n * identity + k * gaussian_divergence(prior.noise_cov, model.noise_cov)
 
@@ -112,8 +116,10 @@ def _lambda(prior_weight: float) -> float:
 @jax.jit
 def _log_likelihood(model: JointBayes, stats: GroupedStats) -> jax.Array:
     d = model.mean.shape[0]
-    n, k = stats.num_people.sum(), (stats.num_people * stats.count).sum()
-    weighted = rows_about(stats, model.mean) * jnp.sqrt(stats.row_count)[:, None]
+    n, k = stats.num_people.sum(), num_images(stats)
+    # The row of a person without images is zero, and the root has no derivative there.
+    root = jnp.sqrt(jnp.where(stats.row_count == 0, 1, stats.row_count))
+    weighted = rows_about(stats, model.mean) * root[:, None]
     if len(stats.rows) == len(stats.count):  # one row a group, in the same order
         rows_of_group = weighted[:, None, :]
     else:
@@ -125,6 +131,11 @@ def _log_likelihood(model: JointBayes, stats: GroupedStats) -> jax.Array:
         cov = model.noise_cov + count * model.identity_cov
         return people * psd.log_det(cov) + (scaled * psd.solve(cov, scaled.T).T).sum()
 
-    between = jax.vmap(of_group)(stats.count, stats.num_people, rows_of_group).sum()
+    groups = (stats.count, stats.num_people, rows_of_group)
+    if len(stats.count) > _BLOCK_SIZE:  # as with a weight for each image; a matrix for each person at once is too much
+        between = jax.lax.map(lambda group: of_group(*group), groups, batch_size=_BLOCK_SIZE).sum()
+    else:
+        between = jax.vmap(of_group)(*groups).sum()
     within = (k - n) * psd.log_det(model.noise_cov) + jnp.trace(psd.solve(model.noise_cov, stats.within))
-    return -(k * d * jnp.log(jnp.asarray(2 * jnp.pi, weighted.dtype)) + within + between) / 2
+    unweighted = -(k * d * jnp.log(jnp.asarray(2 * jnp.pi, weighted.dtype)) + within + between) / 2
+    return unweighted if stats.log_weight is None else unweighted + d * stats.log_weight / 2

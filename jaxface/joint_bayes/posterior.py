@@ -5,7 +5,8 @@ With `V' T_eps V = I`, `V' T_mu V = diag(l)` and `z = V'ybar`, the posterior of 
     E[mu] = V^-T (m l / (1 + m l)) z        Cov[mu] = Cov[eps_j] = V^-T diag(l / (1 + m l)) V^-1
 
 and `eps_ij = (x_ij - ybar) + (ybar - mu)`. No number of images needs an inverse of its own. V has no derivative if two
-values are equal, so `grad` treats the model as a constant.
+values are equal, so `grad` treats the model as a constant. Of images with weights m is the sum of weights, ybar the
+weighted mean, and the sum of E[eps eps'] a weighted one.
 """
 
 from collections.abc import Callable
@@ -16,8 +17,9 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks
+from jaxface.joint_bayes.counts import checked_weights, numbers_of_images
 from jaxface.joint_bayes.model import JointBayes
-from jaxface.joint_bayes.stats import GroupedStats, numbers_of_images, rows_about
+from jaxface.joint_bayes.stats import GroupedStats, num_images, rows_about
 from jaxface.linalg import products, psd, spectral
 from jaxface.linalg.spectral import PairBasis
 
@@ -33,7 +35,7 @@ class Moments(NamedTuple):
 
     mean: jax.Array  # [d], of the model
     identity: jax.Array  # [d, d], sum over people of E[mu mu']
-    noise: jax.Array  # [d, d], sum over images of E[eps eps']
+    noise: jax.Array  # [d, d], (weighted) sum over images of E[eps eps']
     num_people: jax.Array  # []
     num_images: jax.Array  # []
 
@@ -101,10 +103,12 @@ def expanded(model: JointBayes, stats: GroupedStats) -> tuple[Moments, jax.Array
 def identity(model: JointBayes, total: ArrayLike, count: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Mean `[d]` and covariance `[d, d]` of mu for a person with `count` images that sum to `total` `[d]`.
 
-    Differentiable in `total`; the model is treated as a constant.
+    Of images with weights `total` is the weighted sum and `count` the sum of weights. Differentiable in both; the model
+    is treated as a constant.
     """
     checks.floating(total=total)
-    model, count = jax.lax.stop_gradient(model), numbers_of_images("count", count)
+    model = jax.lax.stop_gradient(model)
+    count = checked_weights("count", count, jnp.result_type(total, model.mean))
     basis = diagonal_basis(model)
     z = (jnp.asarray(total) - count * model.mean) @ basis.vectors
     shrunk = basis.values / (1 + count * basis.values)
@@ -118,7 +122,16 @@ def diagonal_basis(model: JointBayes) -> PairBasis:
 
 
 def whole_numbers(stats: GroupedStats) -> GroupedStats:
-    """The statistics themselves; counts that are no numbers of images are refused or become NaN."""
+    """The statistics themselves; counts that are no numbers of images are refused or become NaN.
+
+    If the images have weights, the number of images K must be whole, and sums of weights at least zero.
+    """
+    if stats.num_images is not None:
+        return stats._replace(
+            count=checked_weights("the count of stats", stats.count, stats.rows.dtype),
+            row_count=checked_weights("the row_count of stats", stats.row_count, stats.rows.dtype),
+            num_images=numbers_of_images("the num_images of stats", stats.num_images),
+        )
     return stats._replace(
         count=numbers_of_images("the count of stats", stats.count),
         row_count=numbers_of_images("the row_count of stats", stats.row_count),
@@ -149,7 +162,7 @@ def _moments(
         identity=_from_basis(identity_moment, basis),
         noise=stats.within + _from_basis(noise_moment, basis),
         num_people=stats.num_people.sum(),
-        num_images=(stats.num_people * stats.count).sum(),
+        num_images=num_images(stats),
     )
 
 
@@ -202,10 +215,13 @@ def _from_basis(moment: jax.Array, basis: PairBasis) -> jax.Array:
 
 
 def _log_likelihood(basis: PairBasis, stats: GroupedStats, whitened_basis: jax.Array, between: jax.Array) -> jax.Array:
-    """`-1/2 [k d log 2 pi + k log|T_eps| + tr V'S_w V + sum_ij log(1 + m_i l_j) + m_i z_ij^2 / (1 + m_i l_j)]`."""
-    d = len(whitened_basis)
-    num_images = (stats.num_people * stats.count).sum()
+    """`-1/2 [k d log 2 pi + k log|T_eps| + tr V'S_w V + sum_ij log(1 + m_i l_j) + m_i z_ij^2 / (1 + m_i l_j)]`.
+
+    With weights also `d L / 2`, where L is the sum of log weights.
+    """
+    d, k = len(whitened_basis), num_images(stats)
     couplings = stats.num_people @ jnp.log1p(stats.count[:, None] * basis.values[None, :]).sum(axis=1)
     within = ((whitened_basis @ stats.within) * whitened_basis).sum()
-    constant = num_images * d * jnp.log(jnp.asarray(2 * jnp.pi, between.dtype))
-    return -(constant + num_images * basis.log_det + couplings + within + between) / 2
+    constant = k * d * jnp.log(jnp.asarray(2 * jnp.pi, between.dtype))
+    unweighted = -(constant + k * basis.log_det + couplings + within + between) / 2
+    return unweighted if stats.log_weight is None else unweighted + d * stats.log_weight / 2

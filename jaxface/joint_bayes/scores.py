@@ -161,6 +161,7 @@ def set_llr(
     """Log-likelihood ratio of two sets of images, from the sums `[r]` of their projections and their sizes.
 
     `g(s_a + s_b, m_a + m_b) - g(s_a, m_a) - g(s_b, m_b)`, `g(s, m) = 1/2 sum [l s^2 / (1 + m l) - log(1 + m l)]`.
+    Of images with weights the sums are weighted and m is the sum of weights. An empty set has the score 0.
     """
     checks.shapes(values=(basis.values, "r"), sum_a=(sum_a, "r"), sum_b=(sum_b, "r"))
     checks.floating(sum_a=sum_a, sum_b=sum_b)
@@ -203,7 +204,8 @@ def set_llr_matrix(
     """Scores `[g, q]` of sets with any sizes: sums of projections `[g, r]`, `[q, r]` and counts `[g]`, `[q]`.
 
     One GEMM of width 2 r for each different size among the second sets, so let these be the sets with fewer different
-    sizes. The counts must be known: inside `jit`, close over them, or vmap `set_llr`.
+    sizes. The counts must be known: inside `jit`, close over them, or vmap `set_llr`. Counts may be sums of weights
+    (`sets.set_sums`); round the weights of many single images to few levels (`quality.rounded`).
     """
     checks.shapes(
         sum_a=(sum_a, "g r"),
@@ -220,8 +222,8 @@ def set_llr_matrix(
         )
     sum_a, sum_b = jnp.asarray(sum_a), jnp.asarray(sum_b)
     sizes, count_a = (checks.real(*each) for each in (("count_b", count_b), ("count_a", count_a)))
-    if not ((sizes >= 1).all() and (count_a >= 1).all()):  # false for NaN
-        raise ValueError("count_a and count_b must be at least 1: an empty set has no score.")
+    for name, each in (("count_a", count_a), ("count_b", sizes)):
+        checks.between(name, each, 0.0, math.inf, closed_high=False)
     count_a = jnp.asarray(count_a.astype(sum_a.dtype))
     places, blocks = [np.zeros(0, np.int64)], [jnp.zeros((len(sum_a), 0), sum_a.dtype)]
     for size in np.unique(sizes):

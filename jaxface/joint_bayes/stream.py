@@ -17,6 +17,7 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks, machine, mesh
 from jaxface.core.prefetch import ahead
+from jaxface.joint_bayes.counts import checked_weights
 from jaxface.joint_bayes.stats import BLOCK_SIZE, add_rows, zero
 from jaxface.linalg import class_stats
 from jaxface.linalg.class_stats import Stats
@@ -73,6 +74,7 @@ def collect_stream(
     num_people: int,
     batch_size: int,
     shift: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     process_index: int | None = None,
     process_count: int | None = None,
 ) -> Stats:
@@ -81,6 +83,7 @@ def collect_stream(
     source         float16 and integers become float32, batch by batch; rows with the id -1 are left out
     batch_size     rows of a batch; four are in memory. Results differ by rounding only
     shift          `[d]`, the same in all processes; by default the mean of the first batch in which a person is known
+    weights        `[n]`, of every row of the source, as in `add`: precisions, 0 for rows to leave out
     process_index, process_count  whose share of the rows; by default that of this process of `jax.distributed`, where
                    each process gets the sums of all. Without `jax.distributed` they are those of the share alone;
                    `merge` adds shares
@@ -89,47 +92,61 @@ def collect_stream(
     far from the mean that the variances would be rounding is an error too.
     """
     start = _checked_shift(source, num_people, batch_size, shift)
+    if weights is not None:
+        checks.shapes(weights=(weights, str(source.num_rows)))
+        weights = np.asarray(checked_weights("weights", weights, start.dtype))
     share = _share(source.num_rows, process_index, process_count)
     if not share.is_part:
-        stats = _collected(source, share.rows, num_people, batch_size, start)
+        stats = _collected(source, share.rows, num_people, batch_size, start, weights)
     else:
-        stats = _of_all_processes(source, share.rows, num_people, batch_size, start)
+        stats = _of_all_processes(source, share.rows, num_people, batch_size, start, weights)
     _check_finite(stats, source, share)
     if share.is_part or len(share.rows) == source.num_rows:  # one share alone may well be far from the shift of all
         _check_distance(stats, source, is_given=shift is not None)
     return stats
 
 
-def _collected(source: Source, rows: range, num_people: int, batch_size: int, shift: np.ndarray) -> Stats:
+def _collected(
+    source: Source, rows: range, num_people: int, batch_size: int, shift: np.ndarray, weights: np.ndarray | None
+) -> Stats:
     """The statistics of the rows of one process."""
     batch_size = min(batch_size, max(1, len(rows)))
 
-    def read(start: int) -> tuple[np.ndarray, np.ndarray]:
+    def read(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         stop = min(start + batch_size, rows.stop)
         x, ids = source.read_range(start, stop), np.asarray(source.ids[start:stop], np.int32)
+        q = None if weights is None else weights[start:stop]
         if missing := batch_size - len(ids):  # the last batch is filled, so that one program serves all
             x, ids = np.pad(x, ((0, missing), (0, 0))), np.pad(ids, (0, missing), constant_values=-1)
-        return x, ids
+            q = None if q is None else np.pad(q, (0, missing))
+        return x, ids, q
 
-    nothing = zero(shift, num_people=num_people)
+    nothing = zero(shift, num_people=num_people, weighted=weights is not None)
     running = Running(nothing, jnp.zeros_like(nothing.second_moment))
     in_flight: collections.deque[jax.Array] = collections.deque()
-    for x, ids in ahead(read, rows[::batch_size]):
-        running, done = _with_batch(running, jnp.asarray(x), jnp.asarray(ids))
+    for batch in ahead(read, rows[::batch_size]):
+        running, done = _with_batch(running, *jax.tree.map(jnp.asarray, batch))
         in_flight.append(done)
         if len(in_flight) > 2:
             in_flight.popleft().block_until_ready()
     # Counted from the ids: in float32, one more image than 2^24 would not count.
-    ids = source.ids[rows.start : rows.stop]
-    count = np.bincount(ids[ids >= 0], minlength=num_people)
-    return running.stats._replace(count=jnp.asarray(count, shift.dtype))
+    ids = np.asarray(source.ids[rows.start : rows.stop])
+    if weights is None:
+        count = np.bincount(ids[ids >= 0], minlength=num_people)
+        return running.stats._replace(count=jnp.asarray(count, shift.dtype))
+    q = weights[rows.start : rows.stop].astype(np.float64)
+    kept = (ids >= 0) & (q > 0)
+    q, ids = q[kept], ids[kept]
+    count, number = (np.bincount(ids, each, minlength=num_people) for each in (q, np.ones_like(q)))
+    exact = {"count": count, "num_images": number, "log_weight": np.log(q).sum()}
+    return running.stats._replace(**{name: jnp.asarray(each, shift.dtype) for name, each in exact.items()})
 
 
 @partial(jax.jit, donate_argnums=0)
-def _with_batch(running: Running, x: jax.Array, ids: jax.Array) -> tuple[Running, jax.Array]:
+def _with_batch(running: Running, x: jax.Array, ids: jax.Array, weights: jax.Array | None) -> tuple[Running, jax.Array]:
     """With the images of a batch, and a number to wait for, since the statistics themselves are donated on."""
     stats, before = running.stats, running.stats.second_moment
-    stats = add_rows(stats._replace(second_moment=jnp.zeros_like(before)), x, ids, block_size=BLOCK_SIZE)
+    stats = add_rows(stats._replace(second_moment=jnp.zeros_like(before)), x, ids, weights, block_size=BLOCK_SIZE)
     # The sum of two numbers and its rounding error (Knuth), entry by entry.
     batch = stats.second_moment + running.rest
     after = before + batch
@@ -138,13 +155,15 @@ def _with_batch(running: Running, x: jax.Array, ids: jax.Array) -> tuple[Running
     return Running(stats._replace(second_moment=after), rest), after[0, 0]
 
 
-def _of_all_processes(source: Source, rows: range, num_people: int, batch_size: int, shift: np.ndarray) -> Stats:
+def _of_all_processes(
+    source: Source, rows: range, num_people: int, batch_size: int, shift: np.ndarray, weights: np.ndarray | None
+) -> Stats:
     """The sums of the shares of all processes, in each. If one fails, the others must not wait for it: it sends NaN."""
     failure: Exception | None = None
     try:
-        stats = _collected(source, rows, num_people, batch_size, shift)
+        stats = _collected(source, rows, num_people, batch_size, shift, weights)
     except Exception as error:
-        failure, stats = error, zero(shift, num_people=num_people)
+        failure, stats = error, zero(shift, num_people=num_people, weighted=weights is not None)
         stats = stats._replace(second_moment=jnp.full_like(stats.second_moment, jnp.nan))
     stats = mesh.sum_over_processes(stats)
     if failure is not None:
@@ -186,7 +205,7 @@ def _checked_shift(source: Source, num_people: int, batch_size: int, shift: Arra
         )
     checks.shapes(ids=(source.ids, str(source.num_rows)))
     ids = checks.dense_labels(f"the ids of {source.name}", source.ids, num_people, padding=True)
-    dtype = jnp.result_type(source.dtype, np.float32)
+    dtype = jnp.result_type(jnp.asarray(np.zeros(0, source.dtype)), np.float32)  # float64 only where x64 is on
     if shift is not None:
         checks.samples(shift=(shift, str(source.row_shape[0])))
     known = np.flatnonzero(ids >= 0)
@@ -206,7 +225,7 @@ def _check_distance(stats: Stats, source: Source, *, is_given: bool) -> None:
     """Refuses a shift whose distance from the mean cost the variances their digits."""
     images = class_stats.total(stats)
     number, dtype = float(images.number), stats.sum.dtype
-    if number < 2:
+    if float(class_stats.images_of(stats).sum()) < 2:
         return
     move = np.asarray(images.mean, np.float64) - np.asarray(stats.shift, np.float64)
     squared, variance = float(move @ move), max(float(np.trace(images.scatter)) / number, machine.tiny(dtype))

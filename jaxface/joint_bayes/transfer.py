@@ -1,6 +1,7 @@
 """From a source model to a target: fits for a path of prior weights w, and the w that held-out people prefer."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -83,6 +84,7 @@ def leave_one_out(
     *,
     num_people: int,
     num_iters: int,
+    weights: ArrayLike | None = None,
     tol: float = 0.0,
     e_step: EStep = posterior.full,
     floor: float = 1e-6,
@@ -93,10 +95,10 @@ def leave_one_out(
     prior           the source model; every fit starts at its covariances and its own training mean
     prior_weights   `[p]`, each w in [0, 1]
     num_people      people in ids, two at least
-    num_iters, tol, e_step, floor  of every fit, as in `fit_path`
+    weights, num_iters, tol, e_step, floor  of the images `[n]`, as in `stats.collect`; the others as in `fit_path`
 
-    The report has the leading axes c and p: a fit for each person left out and each weight. People are left out one
-    after the other, so that only one path is in memory. Gradients are stopped.
+    The report has the leading axes c and p. People are left out one after the other, so that only one path is in
+    memory. Gradients are stopped.
     """
     others = {"ids": (ids, "n"), "prior_weights": (prior_weights, "p")} | em.axes_of("prior", prior)
     checks.samples(x=(x, "n d"), beside=others)
@@ -106,11 +108,11 @@ def leave_one_out(
     if checks.is_concrete(ids) and (found := len(np.unique(np.asarray(ids)[np.asarray(ids) >= 0]))) < 2:
         raise ValueError(f"ids must name at least two people; got {found}. One must remain when another is left out.")
     x, ids, prior = jax.lax.stop_gradient((jnp.asarray(x), jnp.asarray(ids), prior))
-    center = x.mean(axis=0)
+    center, collected = x.mean(axis=0), partial(collect, x, num_people=num_people, weights=weights)
 
     def without(person: jax.Array) -> tuple[jax.Array, FitInfo]:
-        train = recenter(collect(x, jnp.where(ids == person, -1, ids), num_people=num_people, shift=center))
-        test = collect(x, jnp.where(ids == person, ids, -1), num_people=num_people, shift=train.shift)
+        train = recenter(collected(jnp.where(ids == person, -1, ids), shift=center))
+        test = collected(jnp.where(ids == person, ids, -1), shift=train.shift)
         start = JointBayes(mean=train.shift, identity_cov=prior.identity_cov, noise_cov=prior.noise_cov)
         path, info = fit_path(
             train, start, prior, prior_weights, num_iters=num_iters, tol=tol, e_step=e_step, floor=floor

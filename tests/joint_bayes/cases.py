@@ -3,7 +3,23 @@
 import jax
 import numpy as np
 
-from jaxface.joint_bayes import em, factors, model, objectives, posterior, scores, stats, stream, transfer
+from jaxface.joint_bayes import (
+    adaptation,
+    counts,
+    em,
+    factors,
+    model,
+    objectives,
+    posterior,
+    quality,
+    scores,
+    sets,
+    stats,
+    strangers,
+    stream,
+    tracks,
+    transfer,
+)
 from jaxface.joint_bayes.factors import Factors
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.posterior import Moments
@@ -30,6 +46,10 @@ def a_model(rng):
     return JointBayes(mean=rng.normal(size=D), identity_cov=spd(rng), noise_cov=spd(rng) + np.eye(D))
 
 
+def a_target(rng):
+    return adaptation.Target(rng.normal(size=D), spd(rng) + np.eye(D), np.float64(9))
+
+
 def free_parameters(rng):
     return model.FreeJointBayes(
         mean=rng.normal(size=D), identity_root=rng.normal(size=(D, 2)), noise_root=rng.normal(size=(D, D))
@@ -45,6 +65,16 @@ def sums(rng):
     groups = [rng.normal(size=(int(m), D)) for m in COUNTS]
     x = np.concatenate(groups)
     return Stats(COUNTS, np.stack([g.sum(axis=0) for g in groups]), x.T @ x, np.zeros(D))
+
+
+def weighted_sums(rng):
+    """Five people whose images have weights."""
+    return sums(rng)._replace(count=0.7 * COUNTS + 0.1, num_images=COUNTS + 1, log_weight=np.float64(-3))
+
+
+def bins(rng):
+    """Statistics of two bins about one shift."""
+    return jax.tree.map(lambda *leaves: np.stack(leaves), sums(rng), sums(rng))
 
 
 def rows(rng):
@@ -74,6 +104,9 @@ def hidden(rng):
 
 PAPER = {"prior": PRIOR, "prior_weight": 0.3}
 SIZES = np.array([2.0, 1.0, 3.0, 2.0])
+QUALITY = np.array([0.5, 1, 2, 0, 3, 1, 0.2, 1], np.float32)
+BINS = np.array([0, 1, 0, 1, 1, 0, 1, 0], np.int32)
+TRACKS = np.array([0, 0, -1, 1, 1, 1, 2, -1], np.int32)
 HALF = np.float64(0.5)
 
 CASES = [
@@ -87,19 +120,27 @@ CASES = [
         factor=10,
     ),
     Case(stats.collect, lambda r: (images(r), IDS), {"num_people": 5, "shift": np.ones(D, np.float32)}),
+    Case(
+        stats.collect,
+        lambda r: (images(r), IDS),
+        {"num_people": 5, "shift": np.ones(D, np.float32), "weights": QUALITY},
+        grad=(0,),
+        variant="weights",
+    ),
     Case(stats.zero, lambda r: (r.normal(size=D),), {"num_people": 5}),
     Case(stats.add, lambda r: (sums(r), images(r), IDS)),
     Case(stats.add_rows, lambda r: (sums(r), images(r), IDS), {"block_size": 3}),
     Case(stats.merge, lambda r: (sums(r), sums(r))),
     Case(stats.pool, lambda r: (sums(r), sums(r))),
     Case(stats.by_person, lambda r: (sums(r),)),
+    Case(stats.by_person, lambda r: (weighted_sums(r),), variant="weights"),
     Case(stats.rows_about, lambda r: (rows(r), r.normal(size=D)), grad=(0, 1)),
     Case(posterior.full, lambda r: (a_model(r), rows(r)), factor=10),
     Case(posterior.approximate, lambda r: (a_model(r), rows(r)), factor=10),
     Case(posterior.expanded, lambda r: (a_model(r), rows(r)), factor=10),
     Case(posterior.identity, lambda r: (a_model(r), r.normal(size=D), np.float64(2)), grad=(1,), factor=10),
     Case(posterior.diagonal_basis, lambda r: (a_model(r),), factor=100),
-    Case(objectives.log_likelihood, lambda r: (a_model(r), sums(r)), grad=(0,), factor=10),
+    Case(objectives.log_likelihood, lambda r: (a_model(r), weighted_sums(r)), grad=(0,), factor=10),
     Case(
         objectives.penalized_objective,
         lambda r: (a_model(r), sums(r), a_model(r), HALF),
@@ -111,7 +152,7 @@ CASES = [
     Case(objectives.eq6, hidden, PAPER, grad=(0, 1, 2, 3), factor=10),
     Case(objectives.eq11, lambda r: hidden(r)[:2], PAPER, grad=(0, 1), factor=10),
     Case(objectives.eq19, lambda r: (*hidden(r), SIZES), PAPER, grad=(0, 1, 2, 3), factor=10),
-    Case(em.init, lambda r: (sums(r),), factor=10),
+    Case(em.init, lambda r: (weighted_sums(r),), factor=10),
     Case(em.m_step, lambda r: (moments(r), a_model(r), HALF), grad=(0, 1, 2)),
     Case(
         em.update,
@@ -121,7 +162,7 @@ CASES = [
     ),
     Case(em.fit, lambda r: (sums(r), a_model(r)), {"prior": PRIOR, "prior_weight": 0.3, "num_iters": 2}, factor=100),
     Case(em.fit, lambda r: (sums(r), a_model(r)), {"num_iters": 2}, factor=100, variant="without a prior"),
-    Case(factors.fit_low_rank, lambda r: (sums(r), a_model(r)), {"rank": 2, "num_iters": 2}, factor=100),
+    Case(factors.fit_low_rank, lambda r: (weighted_sums(r), a_model(r)), {"rank": 2, "num_iters": 2}, factor=100),
     Case(
         factors.fit_grouped,
         lambda r: (rows(r), a_model(r)),
@@ -143,6 +184,36 @@ CASES = [
         {"num_people": 3, "num_iters": 2},
         factor=100,
     ),
+    Case(
+        quality.collect_bins,
+        lambda r: (images(r), IDS, BINS),
+        {"num_people": 5, "num_bins": 2, "shift": np.ones(D, np.float32)},
+    ),
+    Case(quality.weighted, lambda r: (bins(r), np.array([0.5, 2])), grad=(1,)),
+    Case(quality.exponents, lambda r: (bins(r), r.normal(size=2), r.uniform(size=3)), grad=(1, 2)),
+    Case(quality.rounded, lambda r: (r.uniform(0.1, 9, size=8),), {"num_levels": 4}),
+    Case(
+        quality.fit_candidates,
+        lambda r: (bins(r), bins(r), np.array([[1, 1], [0.5, 2.0]])),
+        {"num_iters": 2},
+        factor=100,
+    ),
+    Case(quality.fit_weights, lambda r: (bins(r), a_model(r)), {"num_iters": 2}, factor=100),
+    Case(tracks.track_weights, lambda r: (TRACKS,), {"num_tracks": 3, "correlation": np.float32(0.3)}),
+    Case(
+        tracks.collect_tracks,
+        lambda r: (images(r), IDS, TRACKS),
+        {"num_people": 5, "num_tracks": 3, "correlation": 0.3, "shift": np.ones(D, np.float32)},
+        grad=(0,),
+    ),
+    Case(sets.set_sums, lambda r: (basis(r), images(r), IDS), {"num_sets": 5, "weights": QUALITY}, grad=(0, 1)),
+    Case(
+        sets.llr_of_sets,
+        lambda r: (a_model(r), images(r), images(r)),
+        {"first_weights": QUALITY},
+        grad=(0, 1, 2),
+        factor=10,
+    ),
     Case(scores.llr, lambda r: (a_model(r), r.normal(size=D), r.normal(size=D)), grad=(0, 1, 2), factor=10),
     Case(scores.quadratic_form, lambda r: (a_model(r),), grad=(0,), factor=10),
     Case(scores.low_rank, lambda r: (a_model(r),), {"rank": 2}, factor=100),
@@ -155,12 +226,38 @@ CASES = [
         grad=(0, 1, 3),
     ),
     Case(scores.llr_matrix, lambda r: (basis(r), images(r), images(r)), grad=(0, 1, 2), factor=10),
+    Case(adaptation.target_of, lambda r: (images(r),), grad=(0,)),
+    Case(adaptation.shrunk, lambda r: (a_target(r), a_model(r)), {"strength": np.float32(3)}, factor=10),
+    Case(adaptation.equivariant_root, lambda r: (spd(r, D), spd(r, D)), factor=100),
+    Case(adaptation.printed_root, lambda r: (spd(r, D), spd(r, D)), factor=100),
+    Case(adaptation.mean_shift, lambda r: (a_model(r), a_target(r)), factor=10),
+    Case(adaptation.coral, lambda r: (a_model(r), a_target(r)), factor=1000),
+    Case(
+        adaptation.coral_plus,
+        lambda r: (a_model(r), a_target(r)),
+        {"gamma_identity": 0.5, "gamma_noise": 1.0},
+        factor=1000,
+    ),
+    Case(adaptation.kaldi, lambda r: (a_model(r), a_target(r)), {"to_identity": 0.7, "to_noise": 0.3}, factor=1000),
+    Case(strangers.stranger_moments, lambda r: (basis(r), images(r)), grad=(1,), factor=10),
     Case(scores.score_projections, lambda r: (basis(r), images(r), images(r)), grad=(0, 1, 2)),
 ]
 
 EXEMPT = [
+    adaptation.choose_strength,  # takes a function; its values are those of the others
     stats.group_by_count,  # on the host in float64: how many rows depends on the counts
-    stats.numbers_of_images,  # the counts again, or raises; NaN inside a transformation
+    counts.numbers_of_images,  # the counts again, or raises; NaN inside a transformation
+    counts.checked_counts,
+    counts.checked_weights,
+    counts.with_weights,  # two fields more, or the statistics themselves
+    counts.log_weight_of,
+    stats.num_images,  # sums of the counts
+    stats.mean_weight,
+    quality.bin_edges,  # on the host
+    quality.bins_of,
+    quality.bin_means,
+    quality.ecm_step,  # parts of fit_weights
+    quality.noise_of_bins,
     posterior.whole_numbers,  # the same for grouped statistics
     posterior.sum_rows,  # takes a function; a part of every E-step
     em.least_pivot,  # parts of every fit, and the fits are in the table

@@ -19,13 +19,14 @@ model, info = joint_bayes.fit(stats, joint_bayes.init(stats), num_iters=5)
 from jaxface.data import stream
 def collected(name):
     source = stream.from_npy(f"{folder}/{name}.npy")._replace(ids=np.load(f"{folder}/ids.npy"))
-    return joint_bayes.collect_stream(source, num_people=PEOPLE, batch_size=5)
+    weights = np.load(f"{folder}/weights.npy")
+    return joint_bayes.collect_stream(source, num_people=PEOPLE, batch_size=5, weights=weights)
 of_stream = joint_bayes.recenter(collected("x"), np.zeros(3))._asdict()
 try:
     collected("damaged")
 except ValueError as error:
     message = str(error)
-found = {"message": message, "objective": info.objective, **stats._asdict(), **vars(model)}
+found = {"message": message, "objective": info.objective, **dict(zip(stats._fields, stats[:4])), **vars(model)}
 found |= {f"stream_{name}": value for name, value in of_stream.items()}
 """.replace("PEOPLE", str(PEOPLE))
 
@@ -41,12 +42,15 @@ def test_two_processes_equal_one_device(tmp_path, rng):
     np.save(tmp_path / "ids.npy", ids)
     bad = np.flatnonzero(ids >= 0)[-1]
     np.save(tmp_path / "damaged.npy", np.where((np.arange(28) == bad)[:, None], np.nan, x))
+    weights = rng.uniform(0.5, 2, size=28)
+    np.save(tmp_path / "weights.npy", weights)
     shares = [{"x": x[rows], "ids": ids[rows]} for rows in (slice(0, 14), slice(14, 28))]
 
     stats = collect(x, ids, num_people=PEOPLE, shift=np.zeros(3))
     model, info = fit(stats, init(stats), num_iters=5)
-    expected = stats._asdict() | vars(model) | {"objective": info.objective}
-    expected |= {f"stream_{name}": value for name, value in stats._asdict().items()}
+    expected = dict(zip(stats._fields[:4], stats, strict=False)) | vars(model) | {"objective": info.objective}
+    weighted = collect(x, ids, num_people=PEOPLE, shift=np.zeros(3), weights=weights)
+    expected |= {f"stream_{name}": value for name, value in weighted._asdict().items()}
     both = two_processes.run(tmp_path, PROGRAM, shares)
     assert "damaged.npy could not be used by another process" in str(both[0]["message"])
     assert f"damaged.npy must be finite; row {bad} holds NaN" in str(both[1]["message"])

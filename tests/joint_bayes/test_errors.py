@@ -199,9 +199,9 @@ CASES = {
         lambda: set_llr(diagonalize(model()), X, 1.0, X, 1.0),
         r"sum_a must have shape \[r\]; got shape \(4, 2\)",
     ),
-    "an empty set": (
-        lambda: set_llr_matrix(diagonalize(model()), X, np.array([1, 0, 1, 1]), X, np.ones(4)),
-        "count_a and count_b must be at least 1: an empty set has no score",
+    "a set of a negative size": (
+        lambda: set_llr_matrix(diagonalize(model()), X, np.array([1, -1, 1, 1]), X, np.ones(4)),
+        r"count_a must lie in \[0, inf\); got 1 values outside, the first -1",
     ),
     "sizes that nobody knows yet": (
         lambda: jax.jit(lambda count: set_llr_matrix(diagonalize(model()), X, np.ones(4), X, count))(np.ones(4)),

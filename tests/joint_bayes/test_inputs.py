@@ -116,8 +116,8 @@ def test_the_steps_ask_for_numbers_of_images_too(images, model):
         assert np.isnan(moments_of_halves.noise).all()
     with pytest.raises(ValueError, match="num_images of moments must hold numbers of images"):
         m_step(moments._replace(num_images=3.5), None, 0.0)
-    with pytest.raises(ValueError, match="count must hold numbers of images"):
-        posterior.identity(model, np.ones(2), 2.5)
+    with pytest.raises(ValueError, match=r"count must lie in \[0, inf\); got -1.0"):
+        posterior.identity(model, np.ones(2), -1.0)
 
 
 FORMS = {
@@ -148,7 +148,7 @@ def test_nan_in_a_row_is_nan_in_the_scores_of_that_row_alone(rng, model):
     for scores in (llr_matrix(basis, gallery, probes), set_llr_matrix(basis, gallery, np.ones(3), probes, sizes)):
         np.testing.assert_array_equal(np.isnan(scores), lost)
     assert np.isnan(llr(model, probes[1], gallery[0]))
-    with pytest.raises(ValueError, match="count_a and count_b must be at least 1"):
+    with pytest.raises(ValueError, match=r"count_b must lie in \[0, inf\); got 1 values outside, the first nan"):
         set_llr_matrix(basis, gallery, np.ones(3), probes, np.array([1, np.nan, 2, 1]))
 
 
