@@ -3,8 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 
-from jaxface.losses import calibration, logistic, minimize, scores
+from jaxface.losses import calibration, fusion, logistic, minimize, scores
 from jaxface.losses.calibration import Affine
+from jaxface.losses.fusion import Fusion
 from jaxface.losses.logistic import Logistic
 from tests.transformations import Case
 
@@ -31,6 +32,18 @@ CASES = [
         calibration.calibrate,
         lambda r: (Affine(slope=jnp.asarray(r.uniform()), offset=jnp.asarray(r.normal())), values(r)),
         grad=(0, 1),
+    ),
+    Case(
+        fusion.fuse,
+        lambda r: (Fusion(weights=r.normal(size=2), offset=jnp.asarray(r.normal())), r.normal(size=(7, 2))),
+        grad=(0, 1),
+    ),
+    Case(fusion.with_side, lambda r: (r.normal(size=(7, 2)), r.normal(size=(7, 1))), grad=(0, 1)),
+    Case(
+        fusion.fit,
+        lambda r: (np.stack([values(r), r.normal(size=7)], axis=1), SAME),
+        {"num_iters": 4, "ridge": 0.1},
+        factor=1e4,
     ),
     Case(calibration.probability, lambda r: (values(r),), {"prior": 0.1}, grad=(0,)),
     Case(logistic.logits, lambda r: (classifier(r), r.normal(size=3)), grad=(0, 1)),
