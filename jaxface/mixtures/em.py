@@ -24,9 +24,10 @@ from jaxface.linalg import scaling
 from jaxface.linalg.psd import symmetrize
 from jaxface.linalg.small_cholesky import inverse, inverse_factor
 from jaxface.mixtures import stats
+from jaxface.mixtures.patterns import Samples, are_connected, to_blocks
 from jaxface.mixtures.pcca import PCCAMixture
-from jaxface.mixtures.repairs import least_noise, raise_noise, reseed
-from jaxface.mixtures.stats import Blocks, Moments, ViewMoments, positive_floor
+from jaxface.mixtures.repairs import is_empty, least_noise, raise_noise, reseed
+from jaxface.mixtures.stats import Moments, ViewMoments, positive_floor
 from jaxface.mixtures.views import (
     Mixture,
     View,
@@ -51,16 +52,16 @@ class Repairs(NamedTuple):
 
     jitter: jax.Array  # [v], the largest floor that a variance of each view was raised to; 0 when none
     num_empty: jax.Array  # int32 [], components re-seeded
+    num_unseen: jax.Array  # int32 [], views of the other components that none of their samples has: they stay
 
 
 def joint(views: tuple[View, ...], moments: Moments) -> tuple[View, ...]:
     """The mean and W together: `W = Cov[v, z] Cov[z]^-1`, `mu = E[v] - W E[z]`."""
-    weight = positive_floor(moments.weight)
-    z = moments.latent / weight[:, None]
-    precision = _precision(moments.latent_second / weight[:, None, None] - z[:, :, None] * z[:, None, :])
 
     def of_view(view: View, sums: ViewMoments) -> View:
-        r = sums.first / weight[:, None]
+        weight = positive_floor(sums.weight)
+        z, r = sums.latent / weight[:, None], sums.first / weight[:, None]
+        precision = _precision(sums.latent_second / weight[:, None, None] - z[:, :, None] * z[:, None, :])
         loadings = (sums.cross / weight[:, None, None] - r[:, :, None] * z[:, None, :]) @ precision
         return View(sums.center + r - batched_matvec(loadings, z), loadings, view.noise)
 
@@ -69,24 +70,24 @@ def joint(views: tuple[View, ...], moments: Moments) -> tuple[View, ...]:
 
 def sequential(views: tuple[View, ...], moments: Moments) -> tuple[View, ...]:
     """(31)-(34) in this order: mu with the old W, then W with the new mu."""
-    weight = positive_floor(moments.weight)
-    precision = _precision(moments.latent_second / weight[:, None, None])
 
     def of_view(view: View, sums: ViewMoments) -> View:
-        move = (sums.first - batched_matvec(view.loadings, moments.latent)) / weight[:, None]
-        cross = sums.cross - move[:, :, None] * moments.latent[:, None, :]
+        weight = positive_floor(sums.weight)
+        precision = _precision(sums.latent_second / weight[:, None, None])
+        move = (sums.first - batched_matvec(view.loadings, sums.latent)) / weight[:, None]
+        cross = sums.cross - move[:, :, None] * sums.latent[:, None, :]
         return View(sums.center + move, cross / weight[:, None, None] @ precision, view.noise)
 
     return tuple(of_view(*pair) for pair in zip(views, moments.views, strict=True))
 
 
-def residual(view: View, moments: Moments, sums: ViewMoments) -> jax.Array:
+def residual(view: View, sums: ViewMoments) -> jax.Array:
     """`sum g E[(r - W z)(r - W z)']` for r about the means of `sums`: `[k, n, n]`, or its diagonal `[k, n]`."""
     w = view.loadings
     if is_full(view.noise):
         shared = w @ sums.cross.mT
-        return sums.second - shared - shared.mT + w @ moments.latent_second @ w.mT
-    return sums.second + ((w @ moments.latent_second - 2 * sums.cross) * w).sum(axis=2)
+        return sums.second - shared - shared.mT + w @ sums.latent_second @ w.mT
+    return sums.second + ((w @ sums.latent_second - 2 * sums.cross) * w).sum(axis=2)
 
 
 def m_step(model: M, moments: Moments, *, regression: Regression = joint, floor: float = 1e-6) -> tuple[M, Repairs]:
@@ -96,20 +97,25 @@ def m_step(model: M, moments: Moments, *, regression: Regression = joint, floor:
     recentered = stats.recenter(moments, tuple(view.mean for view in views))
     donors = reseed(moments.weight)
     width = sum(view.mean.shape[1] for view in views)
-    repaired, jitters = [], []
-    for view, sums in zip(views, recentered.views, strict=True):
-        noise = stats.mean_of(residual(view, moments, sums), moments.weight)
-        mean, loadings, noise = (leaf[donors.source] for leaf in (view.mean, view.loadings, noise))
-        noise, jitter = raise_noise(noise, least_noise(moments, sums, floor)[donors.source])
+    repaired, jitters, num_unseen = [], [], jnp.zeros((), jnp.int32)
+    for view, old, sums in zip(views, model.views, recentered.views, strict=True):
+        new = view._replace(noise=stats.mean_of(residual(view, sums), sums.weight))
+        # Samples of the component that all lack this view say nothing about its parameters.
+        unseen = is_empty(sums.weight, moments.weight) & ~is_empty(moments.weight, moments.weight)
+        kept = jax.tree.map(lambda a, b, at=unseen: jnp.where(at.reshape(-1, *[1] * (a.ndim - 1)), a, b), old, new)
+        mean, loadings, noise = (leaf[donors.source] for leaf in kept)
+        noise, jitter = raise_noise(noise, least_noise(sums, floor)[donors.source])
         # Move the copy by one standard deviation in total, not per dimension; farther out it would attract no samples.
         move = jnp.sqrt(diagonal(noise) / width) * donors.steps[:, None]
         repaired.append(View(mean + move, loadings, noise))
         jitters.append(jitter)
-    return model.with_views(donors.log_weights, tuple(repaired)), Repairs(jnp.stack(jitters), donors.num_empty)
+        num_unseen += unseen.sum().astype(jnp.int32)
+    repairs = Repairs(jnp.stack(jitters), donors.num_empty, num_unseen)
+    return model.with_views(donors.log_weights, tuple(repaired)), repairs
 
 
 def update(
-    model: M, samples: Blocks, factors: jax.Array | None = None, *, regression: Regression, floor: float
+    model: M, samples: Samples, factors: jax.Array | None = None, *, regression: Regression, floor: float
 ) -> tuple[M, jax.Array, Repairs]:
     """One step on samples (times `factors` `[n]`): the new model, the log-likelihood of the old one, the repairs."""
     moments, log_likelihood = stats.e_step_blocks(model.log_weights, model.views, samples, factors)
@@ -145,16 +151,16 @@ def fit(
     range of its type, as with float32 data near 1e20 or 1e-20, the status is NON_FINITE.
     """
     checks.positive("floor", floor)
-    samples = stats.to_blocks(init, (x, y), sample_weights, block_size)
+    samples = to_blocks(init, (x, y), sample_weights, block_size)
     return fit_blocks(samples, init, num_iters=num_iters, tol=tol, regression=regression, floor=floor)
 
 
 @partial(jax.jit, static_argnames=("num_iters", "tol", "regression", "floor"))
 def fit_blocks(
-    samples: Blocks, init: M, *, num_iters: int, tol: float, regression: Regression, floor: float
+    samples: Samples, init: M, *, num_iters: int, tol: float, regression: Regression, floor: float
 ) -> tuple[M, FitInfo]:
     """`fit` of samples in blocks, for any mixture; data and start are cast to the wider of their types."""
-    dtype = jnp.result_type(samples.values, *jax.tree.leaves(init))
+    dtype = jnp.result_type(*jax.tree.leaves((samples, init)))
     samples, init = jax.tree.map(lambda leaf: leaf.astype(dtype), (samples, init))
     powers = _powers(samples, init)
     by_dimension = _by_dimension(init, powers)
@@ -166,19 +172,21 @@ def fit_blocks(
         model, log_likelihood, repairs = update(state[0], samples, factors, regression=regression, floor=floor)
         return (model, repairs, state[2] + repairs.num_empty), log_likelihood
 
-    start = (init, Repairs(jnp.zeros(len(init.views), dtype), none), none)
+    start = (init, Repairs(jnp.zeros(len(init.views), dtype), none, none), none)
     (model, last, replaced), trace = loops.iterate(step, start, num_iters=num_iters, tol=tol)
-    log_units = math.log(2) * by_dimension.sum().astype(dtype)
+    is_identified = are_connected(samples, len(init.views)) | (init.views[0].loadings.shape[2] == 0)
     model, jitter = _in_units(model, -powers), scaling.shifted(last.jitter, 2 * powers).max()
     of_components = fitinfo.diagnose(
-        (last.num_empty > 0, Status.EMPTY_COMPONENT), ((last.jitter > 0).any(), Status.RANK_DEFICIENT)
+        (last.num_empty + last.num_unseen > 0, Status.EMPTY_COMPONENT),
+        (~is_identified, Status.UNIDENTIFIED),
+        ((last.jitter > 0).any(), Status.RANK_DEFICIENT),
     )
     # NON_FINITE outranks the rest: with NaN, or variances that are out of range, the other statuses mean nothing.
     is_lost = ~is_in_range(model) | (trace.status == Status.NON_FINITE)
     return model, fitinfo.iterative(
         status=fitinfo.diagnose((is_lost, Status.NON_FINITE), otherwise=fitinfo.worst(trace.status, of_components)),
         num_iters=trace.num_iters,
-        objective=trace.objective - samples.sample_weights.sum() * log_units,
+        objective=trace.objective - _log_units(samples, init, powers),
         jitter=jitter,
         num_replaced=replaced,
     )
@@ -191,16 +199,31 @@ def is_in_range(model: Mixture) -> jax.Array:
     return fitinfo.all_finite(model.views) & (jnp.stack(least) >= tiny).all() & ~jnp.isnan(model.log_weights).any()
 
 
-def _powers(samples: Blocks, init: Mixture) -> jax.Array:
+def _powers(samples: Samples, init: Mixture) -> jax.Array:
     """A power of two int32 `[v]` for each view that scales its samples to ordinary size; 0 where they have it."""
-    powers, start = [], 0
-    for view in init.views:
-        part = samples.values[:, :, start : (start := start + view.mean.shape[1])]
+    powers = []
+    for v, view in enumerate(init.views):
         center = jax.nn.softmax(init.log_weights) @ view.mean
-        # The deviations of a constant view are rounding and say nothing about its size.
-        rounding = 64 * machine.eps(part.dtype) * jnp.abs(part)
-        powers.append(scaling.exponent(jnp.maximum(jnp.abs(part - center[None, None, :]), rounding)))
+        sizes = []
+        for pattern, group in zip(samples.patterns, samples.groups, strict=True):
+            if v in pattern:
+                start = sum(init.views[other].mean.shape[1] for other in pattern if other < v)
+                part = group.values[:, :, start : start + view.mean.shape[1]]
+                # The deviations of a constant view are rounding and say nothing about its size.
+                rounding = 64 * machine.eps(part.dtype) * jnp.abs(part)
+                sizes.append(jnp.maximum(jnp.abs(part - center[None, None, :]), rounding))
+        powers.append(scaling.exponent(*sizes) if sizes else jnp.zeros((), jnp.int32))
     return jnp.clip(jnp.stack(powers), -_LARGEST_POWER, _LARGEST_POWER)
+
+
+def _log_units(samples: Samples, init: Mixture, powers: jax.Array) -> jax.Array:
+    """The log-likelihood of samples in units of `2^powers` minus that in the units of the data."""
+    parts = []
+    for pattern, group in zip(samples.patterns, samples.groups, strict=True):
+        shift = jnp.stack([init.views[v].mean.shape[1] * powers[v] for v in pattern]).sum()
+        total = group.sample_weights.sum()
+        parts.append(total * (math.log(2) * shift.astype(total.dtype)))
+    return jnp.stack(parts).sum()
 
 
 def _by_dimension(model: Mixture, powers: jax.Array) -> jax.Array:

@@ -9,10 +9,13 @@ For a set of N descriptors, with the responsibilities g and posteriors of z from
 The gradients are `-(2/N) dL/dtheta` of the log-likelihood (12), which is how `autodiff` computes them; Z is
 `(1/N) dL/dm` for a prior mean m of z. Z is a linear function of the gradients, `Z_k = -(1/2) sum over views of W'G_mu`:
 for a linear classifier only its normalisation is new. After EM has converged all scores of the training set are zero.
+
+With `present` bool `[s, v]` descriptors may lack views. The sums of a view are over the descriptors that have it, N
+counts all of them, and a set that lacks a view altogether has zeros in its place.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -26,6 +29,8 @@ from jaxface.linalg import scaling
 from jaxface.linalg.small_cholesky import inverse
 from jaxface.mixtures import em, stats
 from jaxface.mixtures.normalization import Parts, standard
+from jaxface.mixtures.padding import pad_sets as pad_sets
+from jaxface.mixtures.patterns import Presence, checked_presence, to_blocks
 from jaxface.mixtures.views import Mixture, View, batched_matvec, checked, is_full, noise_powers
 
 __all__ = [
@@ -36,7 +41,6 @@ __all__ = [
     "fisher_vector",
     "gradient_vector",
     "latent_vector",
-    "pad_sets",
     "precomputed",
     "super_vector",
     "whiten",
@@ -52,46 +56,43 @@ class FisherScores(NamedTuple):
     noises: tuple[jax.Array, ...]  # [k, n] of each view, G_Psi; [k, n, n] for full noise
 
 
-class PaddedSets(NamedTuple):
-    """Ragged sets in arrays."""
-
-    views: tuple[np.ndarray, ...]  # [i, s, n] of each view, 0 where padded
-    sample_weights: np.ndarray  # [i, s], 1 for a descriptor, 0 for padding
-
-
 Code = TypeVar("Code")
 Scoring = Callable[..., FisherScores]
 Normalization = Callable[[Parts], jax.Array]
+Present = ArrayLike | Presence | None  # bool [s, v], which views a descriptor has; None: all of them
 
 
-def closed_form(model: Mixture, *views: ArrayLike, sample_weights: ArrayLike | None = None) -> FisherScores:
+def closed_form(
+    model: Mixture, *views: ArrayLike, sample_weights: ArrayLike | None = None, present: Present = None
+) -> FisherScores:
     """FisherScores of one set, `[s, n]` a view, from one E-step; `sample_weights` `[s]` are 0 where a set is padded."""
     number = _number(model, views, sample_weights)
-    moments, _ = stats.e_step_blocks(
-        model.log_weights, model.views, stats.to_blocks(model, views, sample_weights, with_nan=True)
-    )
+    samples = to_blocks(model, views, sample_weights, present=present, with_nan=True)
+    moments, _ = stats.e_step_blocks(model.log_weights, model.views, samples)
     means, noises = [], []
     for view, sums in zip(model.views, moments.views, strict=True):
-        private = sums.first - batched_matvec(view.loadings, moments.latent)
-        residual = em.residual(view, moments, sums)
+        private = sums.first - batched_matvec(view.loadings, sums.latent)
+        residual = em.residual(view, sums)
         powers = noise_powers(view.noise)[None, :]
         if is_full(view.noise):
             precision = inverse(view.noise)
             means.append(-2 * batched_matvec(precision, private) / number)
-            noises.append(precision @ (moments.weight[:, None, None] * view.noise - residual) @ precision / number)
+            noises.append(precision @ (sums.weight[:, None, None] * view.noise - residual) @ precision / number)
         else:
             means.append(-2 * private / (number * view.noise))
             # In units near the noise Psi^2 is in range, also for very small or large noise.
             noise, residual = (scaling.shifted(each, -2 * powers) for each in (view.noise, residual))
-            gradient = (moments.weight[:, None] * noise - residual) / (number * noise**2)
+            gradient = (sums.weight[:, None] * noise - residual) / (number * noise**2)
             noises.append(scaling.shifted(gradient, -2 * powers))
     return FisherScores(moments.latent / number, tuple(means), tuple(noises))
 
 
-def autodiff(model: Mixture, *views: ArrayLike, sample_weights: ArrayLike | None = None) -> FisherScores:
+def autodiff(
+    model: Mixture, *views: ArrayLike, sample_weights: ArrayLike | None = None, present: Present = None
+) -> FisherScores:
     """The same scores as derivatives of the log-likelihood."""
     number = _number(model, views, sample_weights)
-    rows = stats.to_blocks(model, views, sample_weights, with_nan=True)
+    rows = to_blocks(model, views, sample_weights, present=present, with_nan=True)
 
     def log_likelihood(prior_mean: jax.Array, means: Parts, noises: Parts) -> jax.Array:
         moved = tuple(
@@ -127,9 +128,11 @@ def whiten(model: Mixture, scores: FisherScores) -> FisherScores:
     )
 
 
-def whitened_closed_form(model: Mixture, *views: ArrayLike, sample_weights: ArrayLike | None = None) -> FisherScores:
+def whitened_closed_form(
+    model: Mixture, *views: ArrayLike, sample_weights: ArrayLike | None = None, present: Present = None
+) -> FisherScores:
     """`closed_form` with whitened gradients, as in a Fisher vector: another `scoring` for the encoders."""
-    return whiten(model, closed_form(model, *views, sample_weights=sample_weights))
+    return whiten(model, closed_form(model, *views, sample_weights=sample_weights, present=present))
 
 
 def precomputed(scores: FisherScores) -> Scoring:
@@ -145,45 +148,57 @@ def fisher_vector(
     model: Mixture,
     *views: ArrayLike,
     sample_weights: ArrayLike | None = None,
+    present: Present = None,
     scoring: Scoring = closed_form,
     normalization: Normalization = standard,
 ) -> jax.Array:
     """The whitened gradients `[2 k n]` of one set: for a `GMM`, the Fisher vector without the part of the weights."""
-    return normalization(_gradients(whiten(model, scoring(model, *views, sample_weights=sample_weights))))
+    return normalization(_gradients(whiten(model, _scored(scoring, model, views, sample_weights, present))))
 
 
 def gradient_vector(
     model: Mixture,
     *views: ArrayLike,
     sample_weights: ArrayLike | None = None,
+    present: Present = None,
     scoring: Scoring = closed_form,
     normalization: Normalization = standard,
 ) -> jax.Array:
     """(42)-(45) of one set, `[G_mux, G_Psix, G_muy, G_Psiy]`: `[2 k (n + m)]` with diagonal noise."""
-    return normalization(_gradients(scoring(model, *views, sample_weights=sample_weights)))
+    return normalization(_gradients(_scored(scoring, model, views, sample_weights, present)))
 
 
 def latent_vector(
     model: Mixture,
     *views: ArrayLike,
     sample_weights: ArrayLike | None = None,
+    present: Present = None,
     scoring: Scoring = closed_form,
     normalization: Normalization = standard,
 ) -> jax.Array:
     """Z `[k d]` of one set: the mean posterior of the latent that its views share."""
-    return normalization((scoring(model, *views, sample_weights=sample_weights).latent,))
+    return normalization((_scored(scoring, model, views, sample_weights, present).latent,))
 
 
 def super_vector(
     model: Mixture,
     *views: ArrayLike,
     sample_weights: ArrayLike | None = None,
+    present: Present = None,
     scoring: Scoring = closed_form,
     normalization: Normalization = standard,
 ) -> jax.Array:
-    """`[Z, G_mux, G_Psix, G_muy, G_Psiy]` of one set: `[k (d + 2 n + 2 m)]` with diagonal noise."""
-    scores = scoring(model, *views, sample_weights=sample_weights)
+    """`[Z, G_mux, G_Psix, G_muy, G_Psiy]` of one set, `[k (d + 2 n + 2 m)]` with diagonal noise; so for more views."""
+    scores = _scored(scoring, model, views, sample_weights, present)
     return normalization((scores.latent, *_gradients(scores)))
+
+
+def _scored(
+    scoring: Scoring, model: Mixture, views: tuple[ArrayLike, ...], sample_weights: ArrayLike | None, present: Present
+) -> FisherScores:
+    """Scores by any `scoring`; only one for descriptors that lack views must know the argument `present`."""
+    missing = {} if present is None else {"present": present}
+    return scoring(model, *views, sample_weights=sample_weights, **missing)
 
 
 def encode_batch(
@@ -191,13 +206,15 @@ def encode_batch(
     *views: ArrayLike,
     encoder: Callable[..., Code],
     sample_weights: ArrayLike | None = None,
+    present: ArrayLike | None = None,
     block_size: int = 8,
 ) -> Code:
     """`encoder` of every image: descriptors `[i, s, n]` a view to vectors `[i, f]`, `block_size` images at a time.
 
     Pad ragged sets with `pad_sets`; `sample_weights` `[i, s]` are 0 in the padding. An image with NaN where its weight
-    is above 0 has a vector of NaN. An encoder is any function of a model, the views of one set and `sample_weights`; it
-    may return a tree of vectors. Define your own at module level, because it is a static argument.
+    is above 0 has a vector of NaN. `present` bool `[i, s, v]` says which views a descriptor has. An encoder is any
+    function of a model, the views of one set, `sample_weights` and, where it is given, `present`, to be handed on to
+    `e_step` or a `scoring`; it may return a tree of vectors. Define your own at module level: it is a static argument.
     """
     checks.at_least("block_size", block_size, 1)
     # NumPy arrays are not copied to the device here: that would take as long as a product with them.
@@ -214,7 +231,9 @@ def encode_batch(
             raise ValueError(
                 f"every image must have a descriptor; {empty.size} have none, the first is image {empty[0]}."
             )
-    return _encode_batch(model, tuple(arrays), sample_weights, encoder=encoder, block_size=block_size)
+    shape = (*np.shape(arrays[0])[:2], len(arrays))
+    presence = None if present is None else checked_presence(present, shape, sample_weights)
+    return _encode_batch(model, tuple(arrays), sample_weights, presence, encoder=encoder, block_size=block_size)
 
 
 @partial(jax.jit, static_argnames=("encoder", "block_size"))
@@ -222,12 +241,14 @@ def _encode_batch(
     model: Mixture,
     views: tuple[jax.Array, ...],
     sample_weights: jax.Array | None,
+    presence: Presence | None,
     *,
     encoder: Callable[..., Code],
     block_size: int,
 ) -> Code:
-    def of_image(image: tuple[tuple[jax.Array, ...], jax.Array | None]) -> Code:
-        return encoder(model, *image[0], sample_weights=image[1])
+    def of_image(image: tuple[tuple[jax.Array, ...], jax.Array | None, Presence | None]) -> Code:
+        missing = {} if presence is None else {"present": image[2]}
+        return encoder(model, *image[0], sample_weights=image[1], **missing)
 
     images = views[0].shape[0]
     size = min(block_size, images)
@@ -237,33 +258,9 @@ def _encode_batch(
         """Pads the last block with the first images, which every encoder can handle."""
         return jnp.concatenate([leaf, leaf[: number * size - images]]).reshape(number, size, *leaf.shape[1:])
 
-    coded = jax.lax.map(jax.vmap(of_image), jax.tree.map(in_blocks, (views, sample_weights)))
+    coded = jax.lax.map(jax.vmap(of_image), jax.tree.map(in_blocks, (views, sample_weights, presence)))
     whole: Code = jax.tree.map(lambda leaf: jax.lax.collapse(leaf, 0, 2)[:images], coded)
     return whole
-
-
-def pad_sets(*views: Sequence[ArrayLike]) -> PaddedSets:
-    """Ragged sets, a list of `[s_i, n]` for each view, padded to the longest; on the host."""
-    for name, view in zip("xy", views, strict=False):
-        for number, rows in enumerate(view):
-            width = np.shape(view[0])[-1] if np.ndim(view[0]) else 0
-            if np.ndim(rows) != 2 or np.shape(rows)[1] != width:
-                raise ValueError(
-                    f"{name} must hold sets [s, n] of one width n; got shape {np.shape(rows)} for image {number}."
-                )
-    lengths = [[len(np.asarray(rows)) for rows in view] for view in views]
-    for other in lengths[1:]:
-        if other != lengths[0]:
-            raise ValueError(f"views must have the same descriptors of every image; got {lengths[0]} and {other}.")
-    if not lengths or min(lengths[0], default=0) < 1:
-        raise ValueError(f"every image must have a descriptor; got numbers {lengths[0] if lengths else []}.")
-    longest = max(lengths[0])
-    sample_weights = (np.arange(longest)[None, :] < np.asarray(lengths[0])[:, None]).astype(np.float32)
-    return PaddedSets(tuple(_padded(view, longest) for view in views), sample_weights)
-
-
-def _padded(view: Sequence[ArrayLike], longest: int) -> np.ndarray:
-    return np.stack([np.pad(rows, ((0, longest - len(rows)), (0, 0))) for rows in map(np.asarray, view)])
 
 
 def _gradients(scores: FisherScores) -> Parts:

@@ -13,7 +13,8 @@ from jax.typing import ArrayLike
 from jaxface.core import checks
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params, unbounded
-from jaxface.mixtures import em, initialization, stats
+from jaxface.mixtures import em, initialization
+from jaxface.mixtures.patterns import to_blocks
 from jaxface.mixtures.validity import check_weights
 from jaxface.mixtures.views import View, typical_variance
 
@@ -81,5 +82,5 @@ def fit(
 ) -> tuple[GMM, FitInfo]:
     """EM on x `[s, n]` from `init`; the objective, floor, empty components and statuses are those of `mixtures.fit`."""
     checks.positive("floor", floor)
-    samples = stats.to_blocks(init, (x,), sample_weights, block_size)
+    samples = to_blocks(init, (x,), sample_weights, block_size)
     return em.fit_blocks(samples, init, num_iters=num_iters, tol=tol, regression=em.joint, floor=floor)

@@ -2,17 +2,23 @@
 
 The covariance of a cluster includes that of all data with the weight of one sample, and a ridge. So even a cluster of
 one sample has loadings that are not zero: W = 0 is a fixed point of EM.
+
+For more views, or samples that lack some, `clusters_with_gaps` and `shared_axes` take the place of the closed form.
 """
 
+import math
 from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 
 from jaxface.cluster import kmeans
 from jaxface.core import checks
+from jaxface.linalg import psd, spectral
 from jaxface.mixtures.pcca import PCCAMixture, check_pairs, from_covariance, of_views
 from jaxface.mixtures.views import View, is_not_constant, typical_variance
 
@@ -26,6 +32,14 @@ class Clusters(NamedTuple):
     mean: jax.Array  # [k, n]
     size: jax.Array  # [k]
     labels: jax.Array  # int32 [s]
+
+
+class ClustersWithGaps(NamedTuple):
+    """The clusters of samples that lack views; covariances of two views come from the samples that have both."""
+
+    log_weights: jax.Array  # [k]
+    mean: jax.Array  # [k, n], of all views
+    cov: jax.Array  # [k, n, n]; the part of one view is positive definite, the whole may not be
 
 
 def init(
@@ -106,6 +120,76 @@ def cluster(key: jax.Array, v: jax.Array, *, num_components: int, num_iters: int
     means = mean[None, :] + jnp.where(size[:, None] > 0, total / jnp.maximum(size, 1)[:, None], center)
     counted = jnp.maximum(size, 1)
     return Clusters(jnp.log(counted / counted.sum()), means, size, labels)
+
+
+def clusters_with_gaps(
+    key: jax.Array,
+    views: tuple[jax.Array, ...],
+    mask: jax.Array | None,
+    ridge: jax.Array | float,
+    *,
+    num_components: int,
+    num_iters: int,
+) -> ClustersWithGaps:
+    """`cluster` with the mean in the place of missing views; moments come from the values that exist.
+
+    `mask` bool `[s, v]` says which do. Each covariance includes that of all samples with the weight of one sample.
+    """
+    widths = [view.shape[1] for view in views]
+    v = jax.lax.stop_gradient(jnp.concatenate(views, axis=1))
+    exists = (
+        jnp.ones(v.shape, bool)
+        if mask is None
+        else jnp.repeat(mask, np.array(widths), axis=1, total_repeat_length=v.shape[1])
+    )
+    known = exists.astype(v.dtype)
+    mean = jnp.where(exists, v, 0).sum(axis=0) / jnp.maximum(known.sum(axis=0), 1)
+    centered = jnp.where(exists, v - mean[None, :], 0)
+    clusters = cluster(key, mean[None, :] + centered, num_components=num_components, num_iters=num_iters)
+    belongs = jax.nn.one_hot(clusters.labels, num_components, dtype=v.dtype)
+    offset = belongs.T @ centered / jnp.maximum(belongs.T @ known, 1)
+    within = jnp.where(exists, centered - offset[clusters.labels], 0)
+    overall = centered.T @ centered / jnp.maximum(known.T @ known, 1)
+    parts = zip(*(jnp.split(each, np.cumsum(widths)[:-1]) for each in (jnp.diagonal(overall), mean)), strict=True)
+    scale = jnp.concatenate([jnp.full(part[0].shape, typical_variance(*part)) for part in parts])
+
+    def cov_of(k: jax.Array) -> jax.Array:
+        own, pairs = within * belongs[:, k][:, None], (known * belongs[:, k][:, None]).T @ known
+        return (own.T @ within + overall) / (pairs + 1) + ridge * jnp.diag(scale)
+
+    covs = jax.lax.map(cov_of, jnp.arange(num_components))
+    return ClustersWithGaps(clusters.log_weights, mean[None, :] + offset, covs)
+
+
+def shared_axes(
+    key: jax.Array, mean: jax.Array, cov: jax.Array, *, widths: tuple[int, ...], latent_dim: int
+) -> tuple[View, ...]:
+    """One component from its mean `[n]` and covariance `[n, n]`: loadings along the leading axes of the whitened views.
+
+    With two views, and without the small random numbers that are added, this is the closed form of CCA up to the bound
+    on correlations, 0.9. A single view is whitened dimension by dimension.
+    """
+    ends = np.cumsum(widths)[:-1]
+    if len(widths) == 1:
+        lowers, number = [jnp.diag(jnp.sqrt(jnp.diagonal(cov)))], widths[0]
+    else:
+        lowers, number = (
+            [psd.cholesky(cov[a : a + n, a : a + n]) for a, n in zip((0, *ends), widths, strict=True)],
+            len(widths),
+        )
+    lower = jax.scipy.linalg.block_diag(*lowers)
+    half = solve_triangular(lower, cov, lower=True)
+    values, vectors = spectral.eigh(solve_triangular(lower, half.T, lower=True))
+    gains = jnp.sqrt(jnp.maximum(values[-latent_dim:] - 1, 0) * number / max(number - 1, 1))
+    white = vectors[:, -latent_dim:] * gains[None, :]
+    white += 0.1 / math.sqrt(latent_dim) * jax.random.normal(key, white.shape, white.dtype)
+
+    def of_view(part: jax.Array, lower: jax.Array, mean: jax.Array) -> View:
+        largest = spectral.eigh(part.T @ part)[0][-1]
+        loadings = lower @ part * jnp.sqrt(jnp.minimum(0.9 / largest, 1))
+        return View(mean, loadings, psd.symmetrize(lower @ lower.T - loadings @ loadings.T))
+
+    return tuple(of_view(*each) for each in zip(jnp.split(white, ends), lowers, jnp.split(mean, ends), strict=True))
 
 
 def check_components(key: jax.Array, num_components: int, num_samples: int) -> None:

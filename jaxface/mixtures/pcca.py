@@ -20,6 +20,7 @@ from jaxface.core.pytree import params, unbounded
 from jaxface.linalg import psd, scaling, spectral
 from jaxface.mixtures.validity import check_noise, check_weights
 from jaxface.mixtures.views import (
+    Mixture,
     View,
     batched_matvec,
     evaluate,
@@ -109,7 +110,12 @@ class Solution(NamedTuple):
 
 def latent_posterior(model: PCCAMixture, x: ArrayLike | None = None, y: ArrayLike | None = None) -> Posterior:
     """(13), (18), (19) of one sample; a view that is None is missing."""
-    woodbury, v = woodbury_of_given_views(model, (x, y))
+    return posterior_given(model, (x, y))
+
+
+def posterior_given(model: Mixture, views: tuple[ArrayLike | None, ...]) -> Posterior:
+    """`latent_posterior` for a model with any number of views."""
+    woodbury, v = woodbury_of_given_views(model, views)
     log_joint, u = evaluate(woodbury, v)
     return Posterior(jax.nn.log_softmax(log_joint), latent_mean(woodbury, u), latent_cov(woodbury))
 
@@ -205,15 +211,22 @@ def from_covariance(
 
 def sample(key: jax.Array, model: PCCAMixture, *, num_samples: int) -> Sample:
     """Independent pairs of the model."""
+    (x, y), component, z = draw(key, model, num_samples)
+    return Sample(x, y, component, z)
+
+
+def draw(key: jax.Array, model: Mixture, num_samples: int) -> tuple[tuple[jax.Array, ...], jax.Array, jax.Array]:
+    """Samples of a model with any number of views: the views `[s, n]`, the components `[s]` and z `[s, d]`."""
     checks.typed_key(key)
     checks.at_least("num_samples", num_samples, 1)
     checks.between("log_weights", model.log_weights, -math.inf, math.inf, closed_high=False)  # NaN draws nothing
-    component_key, z_key, x_key, y_key = jax.random.split(key, 4)
+    component_key, z_key, *view_keys = jax.random.split(key, 2 + len(model.views))
     component = jax.random.categorical(component_key, model.log_weights, shape=(num_samples,)).astype(jnp.int32)
-    d, dtype = model.loadings_x.shape[2], model.mean_x.dtype
+    first = model.views[0]
+    d, dtype = first.loadings.shape[2], first.mean.dtype
     z = jax.random.normal(z_key, (num_samples, d), dtype)
 
-    def draw(view_key: jax.Array, view: View) -> jax.Array:
+    def of_view(view_key: jax.Array, view: View) -> jax.Array:
         eps = jax.random.normal(view_key, (num_samples, view.mean.shape[1]), dtype)
         if is_full(view.noise):
             eps = jnp.einsum("snm,sm->sn", jax.lax.map(psd.cholesky, view.noise)[component], eps)
@@ -222,8 +235,9 @@ def sample(key: jax.Array, model: PCCAMixture, *, num_samples: int) -> Sample:
         return view.mean[component] + batched_matvec(view.loadings[component], z) + eps
 
     is_known = ~jnp.isnan(model.log_weights).any()
-    x, y = (jnp.where(is_known, draw(*pair), jnp.nan) for pair in zip((x_key, y_key), model.views, strict=True))
-    return Sample(x, y, jnp.where(is_known, component, -1), z)
+    pairs = zip(view_keys, model.views, strict=True)
+    views = tuple(jnp.where(is_known, of_view(*pair), jnp.nan) for pair in pairs)
+    return views, jnp.where(is_known, component, -1), z
 
 
 def of_views(log_weights: jax.Array, views: tuple[View, ...]) -> PCCAMixture:

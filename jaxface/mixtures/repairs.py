@@ -13,7 +13,7 @@ from jaxface.core import machine
 from jaxface.linalg import spectral
 from jaxface.linalg.psd import symmetrize
 from jaxface.linalg.small_cholesky import inverse_factor
-from jaxface.mixtures.stats import Moments, ViewMoments, mean_of, positive_floor
+from jaxface.mixtures.stats import ViewMoments, mean_of, positive_floor
 from jaxface.mixtures.views import diagonal, is_full, is_not_constant, typical_variance
 
 __all__ = []
@@ -36,7 +36,7 @@ class Donors(NamedTuple):
 def reseed(weight: jax.Array) -> Donors:
     """The r-th empty component becomes a copy of the r-th heaviest component and shares its weight."""
     share = weight / positive_floor(weight.sum())
-    empty = share <= _EMPTY  # false for NaN, which does not mean that samples are missing
+    empty = is_empty(weight, weight)
     num_alive = jnp.maximum((~empty).sum(), 1)
     turn = jnp.cumsum(empty) - 1
     heaviest = jnp.argsort(-share).astype(jnp.int32)
@@ -47,7 +47,15 @@ def reseed(weight: jax.Array) -> Donors:
     return Donors(source, jnp.log(share[source] / parts[source]), steps, empty.sum().astype(jnp.int32))
 
 
-def least_noise(moments: Moments, sums: ViewMoments, floor: float) -> jax.Array:
+def is_empty(weight: jax.Array, of_all: jax.Array) -> jax.Array:
+    """Bool `[k]`, whether a weight `[k]` is next to nothing of the sum of `of_all` `[k]`.
+
+    False for NaN, which does not mean that samples are missing.
+    """
+    return weight / positive_floor(of_all.sum()) <= _EMPTY
+
+
+def least_noise(sums: ViewMoments, floor: float) -> jax.Array:
     """The least noise `[k, n]`: `floor` times the overall variance of the dimension, or more where rounding needs it.
 
     An E-step measures distances from the mean of all samples. With noise of at least `n _RESOLUTION eps` times the
@@ -55,14 +63,14 @@ def least_noise(moments: Moments, sums: ViewMoments, floor: float) -> jax.Array:
     where a component has few samples. A constant dimension takes the mean variance of the view instead of its own, and
     a constant view the square of its mean.
     """
-    number = positive_floor(moments.weight.sum())
-    share = moments.weight / number
+    number = positive_floor(sums.weight.sum())
+    share = sums.weight / number
     overall = share @ sums.center
     offset = sums.center - overall[None, :]
-    second = diagonal(sums.second) + (2 * sums.first + moments.weight[:, None] * offset) * offset
+    second = diagonal(sums.second) + (2 * sums.first + sums.weight[:, None] * offset) * offset
     mean = share @ offset + sums.first.sum(axis=0) / number
     variance = second.sum(axis=0) / number - mean**2
-    squares = _RESOLUTION * machine.eps(variance.dtype) * mean_of(second, moments.weight)
+    squares = _RESOLUTION * machine.eps(variance.dtype) * mean_of(second, sums.weight)
     variance = jnp.where(is_not_constant(variance, overall), variance, typical_variance(variance, overall))
     return jnp.maximum(floor * variance[None, :], variance.shape[0] * squares)
 

@@ -1,11 +1,10 @@
 """The E-step: additive sums over samples, the only statistics that an M-step or an encoder needs.
 
-Two facts turn the sums into wide products. zhat is linear in v, so sums of zhat zhat' follow from sums of v zhat'; and
-the factor L^-T of zhat = L^-T u is applied after the summation: `sum g v zhat' = (sum g v u') L^-1`.
+The sums of a view are over the samples that have it, and so are the sums of z beside them. Two facts turn the sums into
+wide products. zhat is linear in v, so sums of zhat zhat' follow from sums of v zhat'; and the factor L^-T of
+zhat = L^-T u is applied after the summation: `sum g v zhat' = (sum g v u') L^-1`.
 """
 
-from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -17,12 +16,11 @@ from jaxface.core import blocks, checks, machine
 from jaxface.linalg import scaling
 from jaxface.linalg.products import transposed_copy
 from jaxface.linalg.psd import symmetrize
+from jaxface.mixtures.patterns import Blocks, Pattern, Samples, to_blocks
 from jaxface.mixtures.views import (
-    NAMES,
     Mixture,
     View,
     Woodbury,
-    checked,
     evaluate,
     factorize,
     is_full,
@@ -34,12 +32,15 @@ __all__ = ["e_step", "log_likelihood", "merge", "stepwise"]
 
 
 class ViewMoments(NamedTuple):
-    """Sums of one view for r = v - center, weighted by the responsibilities g."""
+    """Sums over the samples that have this view, for r = v - center, weighted by the responsibilities g."""
 
     center: jax.Array  # [k, n], the means of the components in the E-step
     first: jax.Array  # [k, n], sum g r
     second: jax.Array  # [k, n], sum g r^2; for full noise [k, n, n], sum g r r'
     cross: jax.Array  # [k, n, d], sum g r zhat'
+    weight: jax.Array  # [k], sum g
+    latent: jax.Array  # [k, d], sum g zhat
+    latent_second: jax.Array  # [k, d, d], (20): sum g E[zz']
 
 
 class Moments(NamedTuple):
@@ -47,15 +48,7 @@ class Moments(NamedTuple):
 
     weight: jax.Array  # [k], sum g
     latent: jax.Array  # [k, d], sum g zhat
-    latent_second: jax.Array  # [k, d, d], (20): sum g E[zz']
     views: tuple[ViewMoments, ...]
-
-
-class Blocks(NamedTuple):
-    """Samples in blocks, the views side by side."""
-
-    values: jax.Array  # [b, s, n]
-    sample_weights: jax.Array  # [b, s], 0 for padding
 
 
 class _Sums(NamedTuple):
@@ -68,21 +61,35 @@ class _Sums(NamedTuple):
 
 
 def e_step(
-    model: Mixture, *views: ArrayLike, sample_weights: ArrayLike | None = None, block_size: int = 1024
+    model: Mixture,
+    *views: ArrayLike,
+    present: ArrayLike | None = None,
+    sample_weights: ArrayLike | None = None,
+    block_size: int = 1024,
 ) -> tuple[Moments, jax.Array]:
     """(13), (18)-(20): the sums of samples, `[s, n]` for each view, and their log-likelihood (12).
 
-    `sample_weights` `[s]` say how often each sample counts; a sample of weight 0 is left out and may hold anything.
-    Memory grows with `block_size` times k d; the result does not depend on it.
+    `present` bool `[s, v]` says which views each sample has; the other entries are never read. `sample_weights` `[s]`
+    say how often each sample counts; a sample of weight 0 is left out and may hold anything. Memory grows with
+    `block_size` times k d; the result does not depend on it.
     """
-    return e_step_blocks(model.log_weights, model.views, to_blocks(model, views, sample_weights, block_size))
+    samples = to_blocks(model, views, sample_weights, block_size, present=present)
+    return e_step_blocks(model.log_weights, model.views, samples)
 
 
 def log_likelihood(
-    model: Mixture, *views: ArrayLike, sample_weights: ArrayLike | None = None, block_size: int = 1024
+    model: Mixture,
+    *views: ArrayLike,
+    present: ArrayLike | None = None,
+    sample_weights: ArrayLike | None = None,
+    block_size: int = 1024,
 ) -> jax.Array:
-    """(12): `sum_i log sum_k w_k p(v_i | k)` of samples, `[s, n]` for each view; differentiable in all of them."""
-    return log_likelihood_of_blocks(model.log_weights, model.views, to_blocks(model, views, sample_weights, block_size))
+    """(12): `sum_i log sum_k w_k p(v_i | k)` of samples, `[s, n]` for each view; differentiable in all of them.
+
+    Of a sample that lacks views, as `present` bool `[s, v]` says, v_i are the views that it has.
+    """
+    samples = to_blocks(model, views, sample_weights, block_size, present=present)
+    return log_likelihood_of_blocks(model.log_weights, model.views, samples)
 
 
 def merge(a: Moments, b: Moments) -> Moments:
@@ -112,8 +119,9 @@ def recenter(moments: Moments, means: tuple[jax.Array, ...]) -> Moments:
     moved = []
     for view, mean in zip(moments.views, means, strict=True):
         move = mean - view.center
-        first, second = _moved(moments.weight, view.first, view.second, move)
-        moved.append(ViewMoments(mean, first, second, view.cross - _outer(move, moments.latent)))
+        first, second = _moved(view.weight, view.first, view.second, move)
+        cross = view.cross - _outer(move, view.latent)
+        moved.append(view._replace(center=mean, first=first, second=second, cross=cross))
     return moments._replace(views=tuple(moved))
 
 
@@ -137,77 +145,66 @@ def mean_of(sums: jax.Array, weight: jax.Array) -> jax.Array:
     return sums / positive_floor(weight).reshape(-1, *[1] * (sums.ndim - 1))
 
 
-def to_blocks(
-    model: Mixture,
-    views: tuple[ArrayLike, ...],
-    sample_weights: ArrayLike | None,
-    block_size: int = 1024,
-    *,
-    with_nan: bool = False,
-) -> Blocks:
-    """Checked samples in as few blocks of nearly equal size as `block_size` allows; NaN is refused unless `with_nan`.
-
-    A block takes every b-th sample, so that each block of sharded samples is sharded, too.
-    """
-    arrays = checked(model, views, "s")
-    size = arrays[0].shape[0]
-    checks.at_least("the number of samples", size, 1)
-    if sample_weights is not None:
-        checks.shapes(x=(arrays[0], "s n"), sample_weights=(sample_weights, "s"))
-        checks.between("sample_weights", sample_weights, 0.0, jnp.inf, closed_high=False)
-        sample_weights = jnp.asarray(sample_weights, jnp.result_type(*arrays))
-        checks.positive("the sum of sample_weights", sample_weights.sum())
-    if not with_nan:
-        finite_where_counted(arrays, sample_weights)
-    number = blocks.num_blocks(size, block_size)
-    return _in_blocks([jnp.asarray(view) for view in arrays], sample_weights, number=number)
-
-
-def finite_where_counted(views: Sequence[ArrayLike], sample_weights: ArrayLike | None) -> None:
-    """Checks that views `[..., n]` are finite wherever their weight `[...]` is above 0."""
-    for (name, _), view in zip(NAMES, views, strict=False):
-        if sample_weights is None or not (checks.is_concrete(view) and checks.is_concrete(sample_weights)):
-            checks.finite(**{name: view})
-        else:
-            checks.finite(**{name: np.where(np.asarray(sample_weights)[..., None] > 0, view, 0)})
-
-
-@partial(jax.jit, static_argnames="number")
-def _in_blocks(views: list[jax.Array], sample_weights: jax.Array | None, *, number: int) -> Blocks:
-    values = jnp.concatenate(views, axis=1)
-    if sample_weights is None:
-        sample_weights = jnp.ones(values.shape[0], values.dtype)
-    else:
-        values = jnp.where(sample_weights[:, None] > 0, values, 0)
-    return Blocks(blocks.split(values, number).swapaxes(0, 1), blocks.split(sample_weights, number).T)
-
-
 @jax.jit
 def e_step_blocks(
-    log_weights: jax.Array, views: tuple[View, ...], samples: Blocks, factors: jax.Array | None = None
+    log_weights: jax.Array, views: tuple[View, ...], samples: Samples, factors: jax.Array | None = None
 ) -> tuple[Moments, jax.Array]:
-    """`e_step` of samples in blocks, or of samples times `factors` `[n]`."""
-    woodbury = factorize(log_weights, views)
+    """`e_step` of samples in blocks, or of samples times `factors` `[n]`, one for each dimension of all views."""
+    total = None
+    for pattern, group in zip(samples.patterns, samples.groups, strict=True):
+        part = _e_step_of_group(log_weights, views, pattern, group, factors)
+        total = part if total is None else jax.tree.map(jnp.add, total, part)
+    if total is None:
+        raise ValueError("the number of samples must be at least 1; got none that has a view.")
+    moments, log_likelihood = total
+    pairs = zip(moments.views, views, strict=True)
+    return moments._replace(views=tuple(sums._replace(center=view.mean) for sums, view in pairs)), log_likelihood
+
+
+def _e_step_of_group(
+    log_weights: jax.Array, views: tuple[View, ...], pattern: Pattern, group: Blocks, factors: jax.Array | None
+) -> tuple[Moments, jax.Array]:
+    """The sums of samples that have the views of `pattern`; those of the other views are zero."""
+    given = tuple(views[v] for v in pattern)
+    woodbury = factorize(log_weights, given)
+    if factors is not None:
+        parts = jnp.split(factors, np.cumsum([view.mean.shape[1] for view in views])[:-1])
+        factors = jnp.concatenate([parts[v] for v in pattern])
 
     def of_block(values: jax.Array, sample_weights: jax.Array) -> tuple[_Sums, jax.Array]:
         values = values if factors is None else values * factors[None, :]
-        return _sums_of_block(woodbury, views, values, sample_weights)
+        return _sums_of_block(woodbury, given, values, sample_weights)
 
-    sums, log_likelihood = _fold(of_block, samples)
-    return _moments(woodbury, views, sums), log_likelihood
+    sums, log_likelihood = _fold(of_block, group)
+    moments = _moments(woodbury, given, sums)
+    by_view = dict(zip(pattern, moments.views, strict=True))
+    filled = (by_view.get(v) or _no_sums(view) for v, view in enumerate(views))
+    return moments._replace(views=tuple(filled)), log_likelihood
+
+
+def _no_sums(view: View) -> ViewMoments:
+    """The sums of a view that no sample has."""
+    k, _, d = view.loadings.shape
+    shapes = view.mean.shape, view.noise.shape, view.loadings.shape, (k,), (k, d), (k, d, d)
+    return ViewMoments(view.mean, *(jnp.zeros(shape, view.mean.dtype) for shape in shapes))
 
 
 @jax.jit
-def log_likelihood_of_blocks(log_weights: jax.Array, views: tuple[View, ...], samples: Blocks) -> jax.Array:
+def log_likelihood_of_blocks(log_weights: jax.Array, views: tuple[View, ...], samples: Samples) -> jax.Array:
     """`log_likelihood` of samples in blocks."""
-    woodbury = factorize(log_weights, views)
 
-    @jax.checkpoint  # for a derivative, keep the samples of a block and recompute the densities of the components
-    def of_block(values: jax.Array, sample_weights: jax.Array) -> jax.Array:
-        log_joint = blocks.each_row(evaluate, woodbury, values).log_joint
-        return sample_weights @ (jax.nn.logsumexp(log_joint, axis=1) - woodbury.log_unit)
+    def of_group(pattern: Pattern, group: Blocks) -> jax.Array:
+        woodbury = factorize(log_weights, tuple(views[v] for v in pattern))
 
-    return _fold(of_block, samples)
+        @jax.checkpoint  # for a derivative, keep the samples of a block and recompute the densities of the components
+        def of_block(values: jax.Array, sample_weights: jax.Array) -> jax.Array:
+            log_joint = blocks.each_row(evaluate, woodbury, values).log_joint
+            return sample_weights @ (jax.nn.logsumexp(log_joint, axis=1) - woodbury.log_unit)
+
+        return _fold(of_block, group)
+
+    parts = [of_group(*each) for each in zip(samples.patterns, samples.groups, strict=True)]
+    return jnp.stack(parts).sum()
 
 
 def _fold(of_block: Any, samples: Blocks) -> Any:
@@ -256,17 +253,14 @@ def _moments(woodbury: Woodbury, views: tuple[View, ...], sums: _Sums) -> Moment
     latent_u = jnp.einsum("knd,kn->kd", gain, first)
     cross_u = sums.cross.transpose(2, 0, 1) - _outer(mean, latent_u)
     cross, latent_second = cross_u @ woodbury.inner, woodbury.inner.mT @ symmetrize(gain.mT @ cross_u) @ woodbury.inner
+    latent = jnp.einsum("kij,ki->kj", woodbury.inner, latent_u)
+    of_latent = weight, latent, weight[:, None, None] * latent_cov(woodbury) + latent_second
     parts, start = [], 0
     for view, second in zip(views, sums.second, strict=True):
         part = slice(start, start := start + view.mean.shape[1])
         moved = _moved(weight, sums.first[:, part], second, mean[:, part])
-        parts.append(in_data_units(ViewMoments(view.mean, *moved, cross[:, part]), woodbury.powers[part]))
-    return Moments(
-        weight=weight,
-        latent=jnp.einsum("kij,ki->kj", woodbury.inner, latent_u),
-        latent_second=weight[:, None, None] * latent_cov(woodbury) + latent_second,
-        views=tuple(parts),
-    )
+        parts.append(in_data_units(ViewMoments(view.mean, *moved, cross[:, part], *of_latent), woodbury.powers[part]))
+    return Moments(weight, latent, tuple(parts))
 
 
 def _moved(weight: jax.Array, first: jax.Array, second: jax.Array, move: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -20,10 +20,7 @@ from jaxface.core import checks, machine
 from jaxface.linalg import scaling
 from jaxface.linalg.small_cholesky import inverse_factor, log_det
 
-__all__ = ["log_density", "log_responsibilities", "responsibilities"]
-
-# How the views and their dimensions are called in messages.
-NAMES = (("x", "n"), ("y", "m"))
+__all__ = ["View", "log_density", "log_responsibilities", "responsibilities"]
 
 
 class View(NamedTuple):
@@ -35,7 +32,7 @@ class View(NamedTuple):
 
 
 class Mixture(Protocol):
-    """The interface of a model in this room: `PCCAMixture` has two views, `GMM` one with d = 0."""
+    """The interface of a model in this room: `PCCAMixture` has two views, `GMM` one with d = 0, others any number."""
 
     @property
     def log_weights(self) -> jax.Array:
@@ -242,7 +239,8 @@ def woodbury_of_given_views(model: Mixture, views: tuple[ArrayLike | None, ...])
     """The factors of the views that are not None, and the values of these views in one vector `[n]`."""
     pairs = [pair for pair in zip(model.views, checked(model, views), strict=True) if pair[1] is not None]
     if not pairs:
-        raise ValueError("x or y must be given; got None for every view.")
+        known = " or ".join(name for name, _ in names(len(views)))
+        raise ValueError(f"{known} must be given; got None for every view.")
     woodbury = factorize(model.log_weights, tuple(view for view, _ in pairs))
     return woodbury, jnp.concatenate([jnp.asarray(v) for _, v in pairs])
 
@@ -255,16 +253,17 @@ def checked(model: Mixture, views: tuple[ArrayLike | None, ...], leading: str | 
     """
     if len(views) != len(model.views):
         raise ValueError(f"the model has {len(model.views)} views; got {len(views)}. Pass None for a missing view.")
-    kinds = {is_full(view.noise) for view in model.views}
-    if len(kinds) > 1:
+    if len({is_full(view.noise) for view in model.views}) > 1:
         shapes = " and ".join(str(view.noise.shape) for view in model.views)
-        raise ValueError(f"noise must be diagonal in both views, or full in both; got shapes {shapes}.")
+        every = "both" if len(views) == 2 else "all"
+        raise ValueError(f"noise must be diagonal in {every} views, or full in {every}; got shapes {shapes}.")
     specs: dict[str, tuple[Any, str]] = {"log_weights": (model.log_weights, "k")}
     in_front = (leading,) * len(views) if isinstance(leading, str) else leading
-    for (name, axis), view, params, axes in zip(NAMES, views, model.views, in_front, strict=False):
+    for (name, axis), view, params, axes in zip(names(len(views)), views, model.views, in_front, strict=True):
         if view is None and axes:
             raise ValueError(f"{name} must be given; got None. Only functions of one sample accept a missing view.")
-        named = {f"{field}_{name}": value for field, value in params._asdict().items()}
+        joined = "_" if len(views) <= 2 else " of "
+        named = {f"{field}{joined}{name}": value for field, value in params._asdict().items()}
         axes_of_fields = f"k {axis}", f"k {axis} d", f"k {axis} {axis}" if is_full(params.noise) else f"k {axis}"
         specs |= {field: (named[field], shape) for field, shape in zip(named, axes_of_fields, strict=True)}
         if view is not None:
@@ -273,3 +272,10 @@ def checked(model: Mixture, views: tuple[ArrayLike | None, ...], leading: str | 
         checks.floating(**named)
     checks.shapes(**specs)
     return list(views)
+
+
+def names(number: int) -> tuple[tuple[str, str], ...]:
+    """What messages call the views and their dimensions: x and y, or, of more than two views, view 0 and so on."""
+    if number <= 2:
+        return (("x", "n"), ("y", "m"))[:number]
+    return tuple((f"view {v}", f"n{v}") for v in range(number))

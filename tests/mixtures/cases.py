@@ -8,18 +8,24 @@ from jaxface.mixtures import (
     encoding,
     gmm,
     initialization,
+    multiview,
     normalization,
+    padding,
+    patterns,
     pcca,
     repairs,
     scores,
+    selection,
     stats,
     validity,
     views,
 )
 from jaxface.mixtures.encoding import FisherScores
 from jaxface.mixtures.gmm import GMM
+from jaxface.mixtures.multiview import MultiviewMixture
+from jaxface.mixtures.patterns import Blocks, Samples
 from jaxface.mixtures.pcca import PCCAMixture
-from jaxface.mixtures.stats import Blocks, Moments, ViewMoments
+from jaxface.mixtures.stats import Moments, ViewMoments
 from tests.transformations import Case
 
 K, N, M, D, S = 2, 3, 3, 2, 8
@@ -55,6 +61,12 @@ def model(rng, *, full=False):
     )
 
 
+def model_of_views(rng, *, full=False):
+    """Of the same two views, as the model of any number."""
+    drawn = model(rng, full=full)
+    return MultiviewMixture(log_weights=drawn.log_weights, views=drawn.views)
+
+
 def gaussians(rng):
     return GMM(
         log_weights=np.log(rng.dirichlet(np.ones(K))),
@@ -70,12 +82,14 @@ def two_views(rng):
 def moments(rng):
     """Sums that real samples could have: z and v of six samples in each component."""
     z, r = rng.normal(size=(K, 6, D)), rng.normal(size=(K, 6, N + M))
+    of_latent = np.full(K, 6.0), z.sum(axis=1), z.transpose(0, 2, 1) @ z
     parts = []
     for part in (slice(0, N), slice(N, None)):
         v = r[:, :, part]
         cross = v.transpose(0, 2, 1) @ z
-        parts.append(ViewMoments(rng.normal(size=(K, v.shape[2])), v.sum(axis=1), (v * v).sum(axis=1), cross))
-    return Moments(np.full(K, 6.0), z.sum(axis=1), z.transpose(0, 2, 1) @ z, tuple(parts))
+        center = rng.normal(size=(K, v.shape[2]))
+        parts.append(ViewMoments(center, v.sum(axis=1), (v * v).sum(axis=1), cross, *of_latent))
+    return Moments(*of_latent[:2], tuple(parts))
 
 
 def same_place(rng):
@@ -86,7 +100,7 @@ def same_place(rng):
 
 
 def samples(rng):
-    return Blocks(rng.normal(size=(2, 4, N + M)), np.ones((2, 4)))
+    return Samples(patterns=((0, 1),), groups=(Blocks(rng.normal(size=(2, 4, N + M)), np.ones((2, 4))),))
 
 
 def fisher_scores(rng):
@@ -109,7 +123,8 @@ def _leaves(drawn):
     return jax.tree.map(jax.numpy.asarray, (drawn.log_weights, drawn.views))
 
 
-FITS = {"num_iters": 2, "tol": 0.0, "regression": em.joint, "floor": 1e-6}
+MASK = np.array([[1, 1], [1, 0], [1, 1], [1, 0], [1, 1], [1, 1], [1, 0], [1, 1]], bool)
+GROUPS = {"present": MASK, "sample_weights": WEIGHTS}
 SIZES = {"num_components": K, "num_iters": 2}
 
 CASES = [
@@ -133,30 +148,38 @@ CASES = [
     Case(stats.e_step, lambda r: (model(r), *pair(r)), {"block_size": 3, "sample_weights": WEIGHTS}, factor=10),
     Case(stats.e_step, lambda r: (model(r, full=True), *pair(r)), factor=100, variant="full"),
     Case(stats.log_likelihood, lambda r: (model(r), *pair(r)), {"block_size": 3}, grad=(0, 1, 2), factor=10),
-    Case(stats.log_likelihood_of_blocks, lambda r: (*_leaves(model(r)), samples(r)), factor=10),
+    Case(stats.e_step, lambda r: (model_of_views(r), *pair(r)), GROUPS, factor=10, variant="gaps"),
+    Case(stats.log_likelihood, lambda r: (model(r), *pair(r)), GROUPS, grad=(0, 1, 2), factor=10, variant="gaps"),
     Case(stats.in_data_units, lambda r: (moments(r).views[0], np.arange(N, dtype=np.int32)), grad=(0,)),
     Case(stats.merge, same_place),
     Case(stats.stepwise, lambda r: (moments(r), moments(r), np.float64(0.3)), grad=(0, 1, 2)),
     Case(stats.recenter, lambda r: (moments(r), parts(r)), grad=(0, 1)),
-    Case(stats.to_blocks, lambda r: (model(r), pair(r)), {"sample_weights": WEIGHTS, "block_size": 3}),
-    Case(stats.e_step_blocks, lambda r: (*_leaves(model(r)), samples(r)), factor=10),
+    Case(patterns.to_blocks, lambda r: (model(r), pair(r)), {"sample_weights": WEIGHTS, "block_size": 3}),
     Case(stats.positive_floor, lambda r: (r.uniform(1, 2, size=K),), grad=(0,)),
     Case(stats.mean_of, lambda r: (r.normal(size=(K, N)), r.uniform(1, 2, size=K)), grad=(0, 1)),
+    Case(patterns.are_connected, lambda r: (samples(r),), {"num_views": 2}),
+    Case(repairs.is_empty, lambda r: (np.array([3.0, 0.0]), np.array([3.0, 0.0]))),
     Case(repairs.reseed, lambda r: (np.array([3.0, 0.0]),)),
-    Case(repairs.least_noise, lambda r: (m := moments(r), m.views[0], np.float64(0.1))),
+    Case(repairs.least_noise, lambda r: (moments(r).views[0], np.float64(0.1))),
     Case(repairs.raise_noise, lambda r: (spd(r), r.uniform(0.5, 1.5, size=(K, N))), partial=(0, 1), factor=10),
     Case(em.joint, lambda r: (two_views(r), moments(r)), grad=(0, 1), factor=10),
     Case(em.sequential, lambda r: (two_views(r), moments(r)), grad=(0, 1), factor=10),
-    Case(em.residual, lambda r: ((two_views(r)[0], m := moments(r), m.views[0])), grad=(0, 1, 2)),
+    Case(em.residual, lambda r: (two_views(r)[0], moments(r).views[0]), grad=(0, 1)),
     Case(em.m_step, lambda r: (model(r), moments(r)), factor=10),
     Case(em.update, lambda r: (model(r), samples(r)), {"regression": em.sequential, "floor": 1e-6}, factor=100),
     Case(em.is_in_range, lambda r: (model(r),)),
     Case(em.fit, lambda r: (*pair(r), model(r)), {"num_iters": 2, "block_size": 4}, factor=1000),
-    Case(em.fit_blocks, lambda r: (samples(r), model(r)), FITS, factor=1000),
     Case(gmm.init, lambda r: (key(r), pair(r)[0]), SIZES, factor=10),
     Case(gmm.fit, lambda r: (pair(r)[0], gaussians(r)), {"num_iters": 2, "sample_weights": WEIGHTS}, factor=100),
     Case(initialization.init, lambda r: (key(r), *pair(r)), {"latent_dim": 1, **SIZES}, factor=100),
     Case(initialization.cluster, lambda r: (key(r), pair(r)[0]), SIZES, factor=10),
+    Case(multiview.init, lambda r: (key(r), pair(r)), {"latent_dim": 2, "present": MASK, **SIZES}, factor=100),
+    Case(multiview.fit, lambda r: (pair(r), model_of_views(r)), {"num_iters": 2, **GROUPS}, factor=1000),
+    Case(multiview.latent_posterior, lambda r: (model_of_views(r), one(r)[0], None), grad=(0, 1), factor=10),
+    Case(multiview.conditional, lambda r: (model_of_views(r), one(r)[0], None), grad=(0, 1), factor=10),
+    Case(multiview.matrices, lambda r: (r.uniform(1, 2, size=(K, N)),), grad=(0,)),
+    Case(multiview.predict, lambda r: (model_of_views(r), None, one(r)[1]), factor=10),
+    Case(multiview.sample, lambda r: (key(r), model_of_views(r)), {"num_samples": 5}, factor=10),
     Case(pcca.latent_posterior, lambda r: (model(r), *one(r)), grad=(0, 1, 2), factor=10),
     Case(scores.llr, lambda r: (model(r), *one(r)), grad=(0, 1, 2), factor=10),
     Case(scores.llr_matrix, lambda r: (model(r), *pair(r)), grad=(1, 2), factor=10),
@@ -194,13 +217,29 @@ CASES = [
 ]
 
 EXEMPT: list = [
+    em.fit_blocks,  # em.fit, gmm.fit and multiview.fit are in the table
+    stats.e_step_blocks,  # stats.e_step, of one group and of several
+    stats.log_likelihood_of_blocks,  # stats.log_likelihood
+    pcca.posterior_given,  # pcca.latent_posterior and multiview.latent_posterior
+    pcca.draw,  # pcca.sample and multiview.sample
+    initialization.clusters_with_gaps,  # multiview.init
+    initialization.shared_axes,
+    selection.bic,  # numbers on the host
+    selection.choose,  # on the host, from functions that are in the table
+    selection.draw_starts,
+    selection.fit_starts,
+    selection.num_parameters,  # from shapes
+    patterns.checked_presence,  # raises, or returns its arguments
+    patterns.every_view_occurs,
+    patterns.patterns_of,  # from concrete values
+    views.names,
     encoding.precomputed,  # returns a function
     views.is_full,  # a Python bool
     views.checked,  # raises, or returns its arguments
-    stats.finite_where_counted,
+    patterns.finite_where_counted,
     pcca.check_pairs,
     validity.check_noise,  # the same, on the host
     validity.check_weights,
     initialization.check_components,
-    encoding.pad_sets,  # ragged lists, on the host
+    padding.pad_sets,  # ragged lists, on the host
 ]

@@ -9,9 +9,11 @@ import pytest
 
 from jaxface import mixtures
 from jaxface.mixtures import GMM, encoding, normalization, stats
-from tests.mixtures import draws
+from tests import by_numpy
+from tests.mixtures import draws, gaps
 from tests.mixtures.draws import D, K, M, N, S
 from tests.reference import mixtures_reference as reference
+from tests.reference import multiview_reference
 from tests.tolerances import assert_close
 
 ENCODERS = {
@@ -266,3 +268,68 @@ def test_a_descriptor_of_weight_zero_may_hold_anything(rng):
     assert_close(encoding.encode_batch(model, x, encoder=encoding.fisher_vector, sample_weights=weights), expected)
     alone, _ = stats.e_step(model, x[1], sample_weights=weights[1])
     assert_close(alone, stats.e_step(model, np.delete(x[1], 3, axis=0))[0], factor=10)
+
+
+def gradients_of_the_dense_likelihood(model, views, mask):
+    """`(means, noises)` by differences, times -2/N as the paper has them."""
+
+    def moved(v, name, value):
+        changed = [view._replace(**{name: value}) if at == v else view for at, view in enumerate(model.views)]
+        return model.with_views(model.log_weights, tuple(changed))
+
+    def of(v, name):
+        def value(x):
+            return multiview_reference.log_likelihood(moved(v, name, x), views, mask)
+
+        return -2 * multiview_reference.slope(value, getattr(model.views[v], name)) / len(mask)
+
+    return tuple(tuple(of(v, name) for v in range(len(views))) for name in ("mean", "noise"))
+
+
+@pytest.mark.parametrize("kind", gaps.KINDS)
+def test_gradients_of_sets_that_lack_views(kind, rng):
+    """Against differences of the dense likelihood; Z is a linear function of the mean gradients."""
+    model, (views, mask) = gaps.model(rng, full=gaps.KINDS[kind]), gaps.samples(rng, size=8)
+    holes = gaps.spoiled(views, mask)
+    scores, same = (
+        by_numpy.evaluate(partial(scoring, present=mask), model, *holes)
+        for scoring in (encoding.closed_form, encoding.autodiff)
+    )
+    assert_close(scores, same, factor=0.1)
+    means, noises = gradients_of_the_dense_likelihood(model, views, mask)
+    assert_close((scores.means, scores.noises), (means, noises), factor=100)
+    pairs = zip(model.views, scores.means, strict=True)
+    latent = -sum(np.einsum("knd,kn->kd", view.loadings, gradient) for view, gradient in pairs) / 2
+    assert_close(scores.latent, latent, factor=1e-3)
+
+
+def test_a_set_without_a_view_has_zeros_in_its_place(rng):
+    """Before and after the normalisation; a batch whose images have other patterns gives the same vectors."""
+    model = gaps.on_device(gaps.model(rng))
+    sets, masks = zip(*(gaps.samples(rng, size=8) for _ in range(3)), strict=True)
+    sets, masks = [np.stack([each[v] for each in sets]) for v in range(3)], np.stack(masks)
+    masks[:] = True
+    masks[1, :, 1] = masks[0, ::2, 2] = False
+    holes = [np.where(masks[:, :, [v]], view, np.nan) for v, view in enumerate(sets)]
+    weights = np.where(np.arange(8) == 3, 0.0, 1.0) * np.ones((3, 1))
+    settings = {"encoder": mixtures.super_vector, "sample_weights": weights, "present": masks}
+    codes = by_numpy.evaluate(partial(mixtures.encode_batch, **settings), model, *holes)
+    assert codes.shape == (3, gaps.K * (gaps.D + 2 * sum(gaps.WIDTHS)))
+    ends = np.cumsum(gaps.K * np.array([gaps.D, 3, 3, 2, 2, 3, 3]))
+    is_zero = [(part[1] == 0).all() for part in np.split(codes, ends[:-1], axis=1)]
+    assert is_zero == [False, False, False, True, True, False, False]
+    assert (codes[[0, 2]] != 0).all()
+    for code, mask, weight, *views in zip(codes, masks, weights, *holes, strict=True):
+        alone = partial(mixtures.super_vector, sample_weights=weight, present=mask)
+        assert_close(by_numpy.evaluate(alone, model, *views), code)
+
+
+def test_a_scoring_of_ones_own_needs_no_mask(rng):
+    """Only where views are missing a scoring gets the argument `present`."""
+    model, (views, _) = gaps.model(rng), gaps.samples(rng, size=8)
+
+    def twice(model, *views, sample_weights=None):
+        return jax.tree.map(lambda leaf: 2 * leaf, encoding.closed_form(model, *views, sample_weights=sample_weights))
+
+    found = by_numpy.evaluate(partial(mixtures.super_vector, scoring=twice), model, *views)
+    assert_close(found, by_numpy.evaluate(mixtures.super_vector, model, *views))
