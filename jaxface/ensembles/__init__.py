@@ -11,7 +11,9 @@ integers, a committee is a pytree with a leading axis of members, posteriors are
     lda_checks   checks of its arguments
     posteriors   P_t(c | x) of any member, uniform priors; all members, or fused without keeping them
     fusion       sum, product, min, max, vote, median, weighted; fit_weights
-    committee    diagnose: E_av, E_com and correlations; growth: the same and accuracy for T = 1..m
+    committee    diagnose: E_av, E_com and correlations; growth: the same and accuracy for T = 1..m; assess: both, some
+                 images at a time
+    oob          out_of_bag: a committee on bags judged by its own training images
     pair_scores  verification: committee scores of pairs and matrices
 
 Where this code differs from the slides: E_com <= E_av always holds for squared error, and need not hold for the rate of
@@ -19,8 +21,9 @@ errors; min and max are normalised; M0 + M1 is at most N - C without a ridge.
 """
 
 from jaxface.ensembles import fusion, lda_member, pair_scores, sampling
-from jaxface.ensembles.committee import diagnose, growth
+from jaxface.ensembles.committee import assess, diagnose, growth
 from jaxface.ensembles.members import choose, fit_members
+from jaxface.ensembles.oob import out_of_bag
 from jaxface.ensembles.pair_scores import score_matrix, score_pairs
 from jaxface.ensembles.posteriors import fused, log_posteriors
 
@@ -46,6 +49,7 @@ __all__ = [
     "PAIR_SCORES",
     "POSTERIORS",
     "RULES",
+    "assess",
     "choose",
     "diagnose",
     "fit_members",
@@ -54,6 +58,7 @@ __all__ = [
     "growth",
     "lda_member",
     "log_posteriors",
+    "out_of_bag",
     "pair_scores",
     "sampling",
     "score_matrix",

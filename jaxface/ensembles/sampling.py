@@ -1,7 +1,7 @@
 """Draws that make members differ: axes, people, images, candidates for a parameter.
 
 A draw is an array of integers with the members in front, and member i is the same whatever their number. All draws are
-without replacement, but for the bootstrap in `image_bags`.
+without replacement, but for `bootstrap` and the one in `image_bags`.
 """
 
 from functools import partial
@@ -14,7 +14,15 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks, prng
 
-__all__ = ["class_bags", "class_weights", "feature_subspaces", "image_bags", "parameter_subsets", "row_weights"]
+__all__ = [
+    "bootstrap",
+    "class_bags",
+    "class_weights",
+    "feature_subspaces",
+    "image_bags",
+    "parameter_subsets",
+    "row_weights",
+]
 
 
 def feature_subspaces(
@@ -87,6 +95,20 @@ def image_bags(
     draw = _bootstrap if bootstrap else _without_replacement
     member = partial(draw, labels=jnp.asarray(labels), num_classes=num_classes, images_per_class=images_per_class)
     return jax.vmap(member)(prng.member_keys(key, num_members)).reshape(num_members, -1)
+
+
+def bootstrap(key: jax.Array, *, num_members: int, num_rows: int, bag_size: int | None = None) -> jax.Array:
+    """Rows `[m, bag_size]` of every member, drawn with replacement from all n; by default as many as there are.
+
+    Of n rows n draws hold `1 - (1 - 1/n)^n` different ones, about 63.2 %. Classes play no part: `image_bags` draws as
+    many images of each.
+    """
+    checks.at_least("num_rows", num_rows, 1)
+    size = num_rows if bag_size is None else bag_size
+    checks.at_least("bag_size", size, 1)
+    _check_members(num_members)
+    draw = partial(jax.random.randint, shape=(size,), minval=0, maxval=num_rows, dtype=jnp.int32)
+    return jax.vmap(draw)(prng.member_keys(key, num_members))
 
 
 def class_weights(classes: ArrayLike, labels: ArrayLike) -> jax.Array:

@@ -1,13 +1,14 @@
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from jaxface.ensembles import RULES, diagnose, fusion, growth
+from jaxface.ensembles import RULES, assess, committee, diagnose, fusion, growth, lda_member, log_posteriors
 from tests.ensembles import draws
 from tests.reference import ensembles_reference as reference
 from tests.tolerances import assert_close
@@ -132,3 +133,38 @@ def test_vmaps_over_settings(rng):
     both = [np.stack(pair) for pair in zip(first, second, strict=True)]
     found = jax.vmap(functools.partial(growth, rule=fusion.vote))(*both)
     assert_close(jax.tree.map(lambda leaf: leaf[1], found), growth(*second, rule=fusion.vote), factor=0.1)
+
+
+@pytest.mark.parametrize("rows", [1, 4, 9])
+def test_the_number_of_images_at_a_time_changes_nothing(rows, rng, monkeypatch):
+    """A block of 4 leaves one image, so the last block shares three with the one before."""
+    log_p, labels = problem(rng)
+    monkeypatch.setattr(committee, "_ELEMENTS", rows * 6 * 4)
+    arrays = jnp.asarray(log_p), jnp.asarray(labels)
+    found = committee._diagnose.__wrapped__(*arrays)  # a program would keep the size that it was made for
+    grown = committee._growth.__wrapped__(*arrays, rule=fusion.sum)
+    average, together, products = reference.errors(np.exp(log_p), labels)
+    assert_close((found.average_error, found.committee_error, found.products), (average, together, products), factor=10)
+    assert_close(grown.accuracy[-1], (fusion.predict(fusion.sum(log_p)) == labels).mean())
+
+
+def test_assessing_members_is_assessing_their_posteriors(rng, monkeypatch):
+    y, labels, variances = draws.coordinates(rng)
+    axes = np.stack([rng.permutation(8)[:5] for _ in range(4)]).astype(np.int32)
+    members, _ = lda_member.fit(y, labels, axes, num_classes=6)
+    probes = y + 3 * np.sqrt(variances) * rng.normal(size=y.shape)
+    log_p = log_posteriors(members, probes, posterior=lda_member.gaussian)
+    monkeypatch.setattr(committee, "_ELEMENTS", 4 * 6 * 10)  # 27 images, 9 at a time
+    diagnosis, grown = assess(members, probes, labels, posterior=lda_member.gaussian)
+    assert_close(diagnosis, diagnose(log_p, labels), factor=10)
+    assert_close(grown, growth(log_p, labels), factor=10)
+    assert 0 < grown.accuracy[-1] < 1
+
+
+def test_an_image_with_nan_is_nan_in_the_whole(rng, monkeypatch):
+    log_p, labels = problem(rng)
+    log_p[2, 4, 1] = np.nan
+    monkeypatch.setattr(committee, "_ELEMENTS", 2 * 6 * 4)
+    accuracy = np.asarray(growth(log_p, labels, rule=fusion.product).accuracy)
+    assert np.isnan(accuracy).tolist() == [False, False, True, True, True, True]
+    assert np.isnan(diagnose(log_p, labels).products[2]).all()

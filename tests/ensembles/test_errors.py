@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from jaxface.ensembles import (
+    assess,
     choose,
     diagnose,
     fused,
@@ -125,6 +126,22 @@ CASES = {
         r"labels must have shape \[n\] with n = 3; got shape \(2,\)",
     ),
     "labels of other people": (lambda: diagnose(LOGS, np.full(3, 4, np.int32)), r"labels must be in \[0, 4\)"),
+    "images of other people to assess": (
+        lambda: assess(fit()[0], Y, np.full(N, 6, np.int32), posterior=lda_member.gaussian),
+        r"labels must be in \[0, 6\)",
+    ),
+    "nobody to assess": (
+        lambda: assess(fit()[0], Y[:0], np.zeros(0, np.int32), posterior=lda_member.gaussian),
+        "number of images must be at least 1; got 0",
+    ),
+    "images in other coordinates to assess": (
+        lambda: assess(fit()[0], Y[:, :3], LABELS, posterior=lda_member.gaussian),
+        "number of columns of x must be at least",
+    ),
+    "a rule by its name to assess": (
+        lambda: assess(fit()[0], Y, LABELS, posterior=lda_member.gaussian, rule="sum"),
+        "rule must be one of fusion.sum",
+    ),
     "posteriors of one member": (
         lambda: diagnose(LOGS[0], np.zeros(3, np.int32)),
         r"log_posteriors must have shape \[m, n, c\]; got shape \(3, 4\)",

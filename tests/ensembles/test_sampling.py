@@ -18,6 +18,7 @@ DRAWS = {
     "people": functools.partial(sampling.class_bags, KEY, num_classes=9, bag_size=5),
     "images": functools.partial(sampling.image_bags, KEY, LABELS, num_classes=4, images_per_class=2),
     "bootstrap": functools.partial(sampling.image_bags, KEY, LABELS, num_classes=4, images_per_class=2, bootstrap=True),
+    "rows": functools.partial(sampling.bootstrap, KEY, num_rows=12),
     "parameters": functools.partial(sampling.parameter_subsets, KEY, num_candidates=9, subset_size=5),
 }
 
@@ -149,3 +150,15 @@ def test_known_variances_inside_jit():
     for known in (variances, jnp.asarray(variances)):
         drawn = jax.jit(lambda key, known=known: sampling.feature_subspaces(key, known, **settings))(jax.random.key(0))
         np.testing.assert_array_equal(drawn, plain)
+
+
+def test_a_bootstrap_holds_63_percent_of_the_rows():
+    rows = np.asarray(sampling.bootstrap(KEY, num_members=200, num_rows=100))
+    assert rows.shape == (200, 100)
+    assert set(np.unique(rows)) == set(range(100))
+    different = np.array([len(set(row)) for row in rows]) / 100
+    # 1 - (1 - 1/100)^100 = .634; the share of one draw has a standard deviation of .031.
+    assert abs(different.mean() - (1 - 0.99**100)) < 5 * 0.031 / np.sqrt(200)
+    assert sampling.bootstrap(KEY, num_members=3, num_rows=10, bag_size=4).shape == (3, 4)
+    with pytest.raises(ValueError, match="bag_size must be at least 1"):
+        sampling.bootstrap(KEY, num_members=3, num_rows=10, bag_size=0)
