@@ -15,10 +15,12 @@ within: the constraint of (8), and (9) and (10), read with S_b.
     kernel_np_per  (7), (8) with `A'A = I` or `A'KA = I`
     kcfa           a kernel correlation filter for each class; images compared by the cosine of their responses
     grouping       checks of groups, and the differences within and between them
+    group_sums     sums over groups that come in parts, for rca.from_sums and np_per.from_sums
+    group_scatter  (12): what the scatter within groups misses of that within classes
     held_out       choosing a bandwidth, ridge or width by groups that were held out
 """
 
-from jaxface.subspace import held_out, kcfa, kernel_np_per, kernel_rca, lda, np_per, pca, rca
+from jaxface.subspace import group_scatter, group_sums, held_out, kcfa, kernel_np_per, kernel_rca, lda, np_per, pca, rca
 from jaxface.subspace.kernel_map import KernelMap
 from jaxface.subspace.linear_map import LinearMap, compose, reconstruct
 from jaxface.subspace.maps import leading, transform
@@ -27,6 +29,8 @@ __all__ = [
     "KernelMap",
     "LinearMap",
     "compose",
+    "group_scatter",
+    "group_sums",
     "held_out",
     "kcfa",
     "kernel_np_per",

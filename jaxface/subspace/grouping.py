@@ -15,6 +15,7 @@ from jax.typing import ArrayLike
 from jaxface.core import checks
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import stack
+from jaxface.subspace.group_sums import GroupSums
 
 __all__ = []
 
@@ -50,6 +51,13 @@ def check(x: Any, groups: Any, num_groups: int) -> tuple[int, int, Any]:
     )
     checks.every_label("groups", groups, num_groups)
     return sizes["n"], sizes["d"], groups
+
+
+def check_sums(sums: GroupSums) -> None:
+    """Some group has two images: without differences within groups there is nothing to learn."""
+    if checks.is_concrete(sums.count):
+        excess = int(sums.count) - int(sums.num_groups)
+        checks.at_least("number of images minus number of groups", excess, 1, "groups must show differences")
 
 
 def fit_draws(fit: Callable[[Any, Any], tuple[Any, FitInfo]], x: ArrayLike, groups: ArrayLike) -> tuple[Any, FitInfo]:

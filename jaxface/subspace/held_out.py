@@ -24,6 +24,7 @@ __all__ = ["errors"]
 
 Fit = Callable[..., tuple[Any, FitInfo]]  # fit(setting, x, groups, *, num_groups)
 Transform = Callable[[Any, jax.Array], jax.Array]  # transform(fitted, x [d]) -> [r]
+Score = Callable[[Any, jax.Array, jax.Array], jax.Array]  # score(fitted, gallery [g, r], probes [q, r]) -> [g, q]
 
 
 class Fold(NamedTuple):
@@ -42,15 +43,23 @@ def group_error(z: jax.Array, groups: jax.Array) -> jax.Array:
     """
     checks.floating(z=z)
     z = scaling.shifted(z, -scaling.exponent(z))
-    squared = distances.squared_distance_matrix(z, z)
+    share = group_error_of_scores(-distances.squared_distance_matrix(z, z), groups)
+    return jnp.where(jnp.isfinite(z).all(), share, jnp.nan)
+
+
+def group_error_of_scores(scores: jax.Array, groups: jax.Array) -> jax.Array:
+    """`group_error` by scores `[n, n]` in the place of distances: larger means more alike; the diagonal is not read.
+
+    NaN in a score is NaN in the share.
+    """
     same = groups[:, None] == groups[None, :]
     mates = same & ~jnp.eye(len(groups), dtype=bool)
-    nearest_mate = jnp.where(mates, squared, jnp.inf).min(axis=1)
-    nearest_stranger = jnp.where(same, jnp.inf, squared).min(axis=1)
-    has_mate = mates.any(axis=1)
-    wrong = has_mate & ~(nearest_mate < nearest_stranger)
-    share = wrong.sum() / jnp.maximum(has_mate.sum(), 1).astype(z.dtype)
-    return jnp.where(jnp.isfinite(z).all(), share, jnp.nan)
+    best_mate = jnp.where(mates, scores, -jnp.inf).max(axis=0)
+    best_stranger = jnp.where(same, -jnp.inf, scores).max(axis=0)
+    has_mate = mates.any(axis=0)
+    wrong = has_mate & ~(best_mate > best_stranger)
+    share = wrong.sum() / jnp.maximum(has_mate.sum(), 1).astype(scores.dtype)
+    return jnp.where(jnp.isnan(scores).any(), jnp.nan, share)
 
 
 def folds(groups: ArrayLike, *, num_folds: int, rng: np.random.Generator) -> list[Fold]:
@@ -75,12 +84,14 @@ def errors(
     num_folds: int,
     rng: np.random.Generator,
     transform: Transform = maps.transform,
+    score: Score | None = None,
 ) -> np.ndarray:
     """Mean `group_error` of held-out groups for each setting, float64 `[b]`; inf where a fit or its map failed.
 
     `settings` is a pytree with a leading axis b, such as a Gaussian kernel with b bandwidths: all of them are one
     vmapped call in each fold. Any `fit(setting, x, groups, num_groups=...)` serves. One that returns something other
-    than a map of this room needs a `transform(fitted, x)`.
+    than a map of this room needs a `transform(fitted, x)`, and one whose images are not compared by their distance a
+    `score(fitted, gallery, probes)` of transformed rows, such as `joint_bayes.score_projections`.
     """
     checks.samples(x=(x, "n d"), beside={"groups": (groups, "n")})
     x = jnp.asarray(x)
@@ -89,18 +100,19 @@ def errors(
     def error(fold: Fold, setting: Any) -> jax.Array:
         num_groups = int(fold.train_groups.max()) + 1
         fitted, info = fit(setting, x[fold.train_rows], fold.train_groups, num_groups=num_groups)
-        return _error_of_map(fitted, info.status, x[fold.test_rows], fold.test_groups, transform=transform)
+        return _error_of_map(fitted, info.status, x[fold.test_rows], fold.test_groups, transform=transform, score=score)
 
     of_folds = [jax.vmap(partial(error, fold))(settings) for fold in parts]
     return np.mean(np.asarray(of_folds, np.float64), axis=0)
 
 
-@partial(jax.jit, static_argnames="transform")
+@partial(jax.jit, static_argnames=("transform", "score"))
 def _error_of_map(
-    fitted: Any, status: jax.Array, x: jax.Array, groups: jax.Array, *, transform: Transform
+    fitted: Any, status: jax.Array, x: jax.Array, groups: jax.Array, *, transform: Transform, score: Score | None
 ) -> jax.Array:
     """`group_error` of the rows of x `[n, d]`; inf where the fit or its map failed."""
-    wrong = group_error(each_row(transform, fitted, x), groups)
+    z = each_row(transform, fitted, x)
+    wrong = group_error(z, groups) if score is None else group_error_of_scores(score(fitted, z, z), groups)
     return jnp.where((status < Status.NON_FINITE) & jnp.isfinite(wrong), wrong, jnp.inf)
 
 

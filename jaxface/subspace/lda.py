@@ -100,7 +100,8 @@ def from_stats(
         count = np.asarray(stats.count)
         classes = int((count > 0).sum())
         checks.at_least("number of classes with images", classes, num_components + 1, "one more than num_components")
-        checks.at_least("number of images minus classes", int(count.sum()) - classes, 1, "a class needs two images")
+        freedom = int(np.asarray(class_stats.images_of(stats)).sum()) - classes
+        checks.at_least("number of images minus classes", freedom, 1, "a class needs two images")
     return _from_stats(stats, ridge, num_components=num_components, pca_components=width)
 
 
@@ -113,7 +114,7 @@ def _from_stats(
     principal, power = pca.axes_of_moments(stats, pca_components)
     number, num_classes = stats.count.sum(), (stats.count > 0).sum()
     # In units of 4^power, a covariance each: of images of a class, and between classes.
-    freedom = jnp.maximum(number - num_classes, 1)
+    freedom = jnp.maximum(class_stats.images_of(stats).sum() - num_classes, 1)
     total = jnp.diag(principal.variances) * (number / freedom)
     in_axes = principal.axes.T @ class_stats.within_scatter(stats) @ principal.axes
     within = scaling.shifted(in_axes / freedom, -2 * power)

@@ -11,6 +11,9 @@ Three routes to one subspace, the same to rounding or, `fit_dual`, to 1e-8:
     fit_dual        one Cholesky factor of inner products: three times as fast; float64, independent samples
     fit_dependent   two thin SVDs on the host in float64: samples of any rank, such as duplicates
 
+With more images than dimensions no direction is null within all groups. `from_sums` takes the directions that come
+nearest to it, from sums over groups that come in parts.
+
 The first two never look at values, so they can be vmapped over draws of groups. Where their own check of the rank
 fails they return zeros and RANK_DEFICIENT. They do not take another route, for a jitted and an eager fit would differ
 then. All give R - 1 columns, zeros beyond the rank, so that results stack.
@@ -28,10 +31,11 @@ from jaxface.core import checks, fitinfo, machine
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.linalg import krylov, nullspace, products, psd, scaling, spectral
 from jaxface.subspace import grouping
+from jaxface.subspace.group_sums import GroupSums
 from jaxface.subspace.grouping import Contrasts
 from jaxface.subspace.linear_map import LinearMap
 
-__all__ = ["fit", "fit_dependent", "fit_dual", "project_onto"]
+__all__ = ["fit", "fit_dependent", "fit_dual", "from_sums", "project_onto"]
 
 
 def fit(x: ArrayLike, groups: ArrayLike, *, num_groups: int) -> tuple[LinearMap, FitInfo]:
@@ -141,6 +145,41 @@ def _fit_dependent(
     info = fitinfo.closed_form(dtype=dtype, status=Status.OK if rank else Status.RANK_DEFICIENT, rank=rank)
     fitted = LinearMap(mean=jnp.asarray(x.mean(axis=0), dtype), basis=spectral.fix_signs(jnp.asarray(basis, dtype)))
     return fitted, info
+
+
+def from_sums(sums: GroupSums, *, num_components: int, ridge: jax.Array | float) -> tuple[LinearMap, FitInfo]:
+    """The directions in which groups vary least beside the whole: for more images than dimensions, from sums.
+
+    Of all a with `a'(S_g / n + e I) a = 1` those with the largest `a'S_b a`, `e = ridge tr S_g / (n d)`; there are at
+    most R - 1, which bounds `info.rank`, and later columns are zero. Where some directions are null within all groups,
+    they come first as e vanishes, and `e` times the squared distances tends to that of `fit`. Gradients are stopped. A
+    matrix `S_g / n + e I` that is singular to rounding gives zeros and RANK_DEFICIENT.
+    """
+    d = checks.shapes(within=(sums.within, "d d"), sum=(sums.sum, "d"), shift=(sums.shift, "d"))["d"]
+    checks.at_least("num_components", num_components, 1)
+    checks.at_most("num_components", num_components, d, "the number of dimensions")
+    checks.between("ridge", ridge, 0.0, jnp.inf, closed_high=False)
+    grouping.check_sums(sums)
+    return _from_sums(sums, ridge, num_components=num_components)
+
+
+@partial(jax.jit, static_argnames="num_components")
+def _from_sums(sums: GroupSums, ridge: jax.Array | float, *, num_components: int) -> tuple[LinearMap, FitInfo]:
+    sums = jax.lax.stop_gradient(sums)
+    mean = sums.sum / sums.count
+    within = sums.within / sums.count
+    between = sums.second_moment / sums.count - jnp.outer(mean, mean) - within
+    lower = psd.cholesky(within, ridge=ridge)
+    is_definite = psd.is_definite(jnp.diagonal(lower))
+    half = solve_triangular(lower, solve_triangular(lower, between, lower=True).T, lower=True)
+    directions = spectral.eigh(half)[1][:, :num_components]
+    basis = spectral.fix_signs(solve_triangular(lower, directions, lower=True, trans=1))
+    rank = jnp.minimum(num_components, sums.num_groups - 1).astype(jnp.int32)
+    basis = jnp.where(is_definite & (jnp.arange(num_components) < rank), basis, 0)
+    status = fitinfo.or_non_finite(fitinfo.diagnose((~is_definite, Status.RANK_DEFICIENT)), sums)
+    jitter = ridge * jnp.trace(within) / len(mean)
+    info = fitinfo.closed_form(dtype=basis.dtype, status=status, rank=jnp.where(is_definite, rank, -1), jitter=jitter)
+    return LinearMap(mean=sums.shift + mean, basis=basis), info
 
 
 def default_rtol(n: int, dtype: DTypeLike) -> float:

@@ -7,6 +7,8 @@ With more pixels than images Sigma is singular. Two ways out:
 - PCA first, to at most rank S_g axes (Shental et al., and the NP-PER paper). It may lose the best directions, those in
   which no group varies;
 - a ridge, `Sigma + e I`, and no reduction. As e vanishes, `e d^2` tends to the squared distance of NP-PER.
+
+`from_sums` is the second from sums over groups that come in parts, for more images than memory holds.
 """
 
 from functools import partial
@@ -14,15 +16,17 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import discriminant, scaling, scatter, spectral
+from jaxface.linalg import discriminant, psd, scaling, scatter, spectral
 from jaxface.subspace import grouping, pca
+from jaxface.subspace.group_sums import GroupSums
 from jaxface.subspace.linear_map import LinearMap
 
-__all__ = ["fit"]
+__all__ = ["fit", "from_sums"]
 
 
 def fit(
@@ -44,6 +48,25 @@ def fit(
     n, d, groups = grouping.check(x, groups, num_groups)
     width = checked_width(n, d, num_groups, pca_components, ridge)
     return _fit(x, groups, ridge, num_groups=num_groups, pca_components=width)
+
+
+def from_sums(sums: GroupSums, *, ridge: jax.Array | float) -> tuple[LinearMap, FitInfo]:
+    """RCA with a ridge from sums over groups: `W W' = (Sigma + ridge (tr Sigma / d) I)^-1`, `W` `[d, d]`.
+
+    The distances are those of `fit` of all images at once, where these are more than dimensions. By one Cholesky
+    factor: S_g has the square of the condition number of its images, so in float32 take a ridge of 1e-4 and more. A
+    matrix that is singular to rounding gives zeros and RANK_DEFICIENT. Differentiable in the sums.
+    """
+    d = checks.shapes(within=(sums.within, "d d"), sum=(sums.sum, "d"), shift=(sums.shift, "d"))["d"]
+    checks.between("ridge", ridge, 0.0, jnp.inf, closed_high=False)
+    grouping.check_sums(sums)
+    covariance = sums.within / sums.count
+    lower = psd.cholesky(covariance, ridge=ridge)
+    is_definite = psd.is_definite(jnp.diagonal(lower))
+    inverse = solve_triangular(lower, jnp.eye(d, dtype=lower.dtype), lower=True)
+    status = fitinfo.or_non_finite(fitinfo.diagnose((~is_definite, Status.RANK_DEFICIENT)), sums)
+    info = fitinfo.closed_form(dtype=lower.dtype, status=status, jitter=ridge * jnp.trace(covariance) / d)
+    return LinearMap(mean=sums.shift + sums.sum / sums.count, basis=jnp.where(is_definite, inverse.T, 0)), info
 
 
 def checked_width(n: int, d: int, num_groups: int, pca_components: int | None, ridge: jax.Array | float) -> int:

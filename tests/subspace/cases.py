@@ -5,6 +5,8 @@ import numpy as np
 
 from jaxface.linalg import discriminant, gram
 from jaxface.subspace import (
+    group_scatter,
+    group_sums,
     grouping,
     held_out,
     kcfa,
@@ -67,10 +69,25 @@ def a_kernel_metric(rng):
     return kernel_rca.KernelMetric(kernel=gaussian(rng), train=images(rng), root=root, epsilon=rng.uniform(0.5, 1))
 
 
+def some_sums(rng):
+    """As if of twelve images in five groups; five dimensions."""
+    factor = rng.normal(size=(9, 5))
+    total = factor.T @ factor + 12 * np.ones((5, 5)) + 5 * np.eye(5)
+    return group_sums.GroupSums(
+        count=np.float64(12),
+        num_groups=np.float64(5),
+        sum=rng.normal(size=5),
+        second_moment=total + np.diag(np.arange(5.0)),
+        within=factor.T @ factor,
+        shift=np.ones(5),
+    )
+
+
 LABELS = np.repeat(np.arange(3, dtype=np.int32), 4)
 
 # Groups differ in size and one has a single image; a second draw of them would need a second program.
 GROUPS = np.array([3, 0, 1, 1, 4, 0, 2, 1, 2, 3, 1, 0], np.int32)
+CLASSES = np.array([0, 1, 1, 2, 0], np.int32)[GROUPS]  # of the images of each group
 FIVE = {"num_groups": 5}
 RKHS = {"num_groups": 5, "rkhs_orthonormal": True}
 LITERAL = {"num_groups": 5, "rkhs_orthonormal": False}
@@ -196,10 +213,19 @@ CASES = [
     Case(kcfa.score, lambda r: (some_filters(r), r.normal(size=14), r.normal(size=14)), grad=(0, 1, 2)),
     Case(kcfa.score_matrix, lambda r: (some_filters(r), images(r), images(r)), grad=(0, 1, 2)),
     Case(held_out.group_error, lambda r: (images(r), GROUPS)),
+    Case(held_out.group_error_of_scores, lambda r: (a_gram_matrix(r), GROUPS)),
+    Case(group_sums.zero, lambda r: (r.normal(size=5),)),
+    Case(group_sums.add, lambda r: (some_sums(r), samples(r), GROUPS), FIVE, grad=(1,), factor=10),
+    Case(group_sums.merge, lambda r: (some_sums(r), some_sums(r))),
+    Case(np_per.from_sums, lambda r: (some_sums(r),), {"num_components": 2, "ridge": 0.1}, factor=1000),
+    Case(rca.from_sums, lambda r: (some_sums(r),), {"ridge": 0.1}, grad=(0,), factor=100),
+    Case(group_scatter.missed_factor, lambda r: (images(r), GROUPS, CLASSES), {**FIVE, "num_classes": 3}, grad=(0,)),
+    Case(group_scatter.scatter_error, lambda r: (images(r), GROUPS, CLASSES), {**FIVE, "num_classes": 3}, grad=(0,)),
 ]
 
 EXEMPT = [
     grouping.check,  # raises or returns two integers
+    grouping.check_sums,  # raises or returns nothing
     grouping.fit_draws,  # on the host, one fit after the other
     rca.checked_width,  # raises or returns an integer
     np_per.default_rtol,  # a Python float

@@ -88,6 +88,25 @@ def test_prefers_what_suppresses_the_variation_within_groups(rng):
     assert large > 0.5
 
 
+def test_scores_in_the_place_of_distances(rng):
+    """Minus the squared distance orders images as distances do; a score of its own turns the choice around."""
+    x, groups = draws.grouped(rng, (2,) * 12, d=10)
+    fit = partial(held_out.errors, kernel_np_per.fit, gram.gaussian(bandwidth=jnp.array([4.0, 8.0])), x, groups)
+
+    def nearness(fitted, gallery, probes):
+        del fitted
+        return -draws.squared(gallery, probes)
+
+    def strangeness(fitted, gallery, probes):
+        return -nearness(fitted, gallery, probes)
+
+    plain, same, other = (
+        fit(num_folds=3, rng=np.random.default_rng(0), score=score) for score in (None, nearness, strangeness)
+    )
+    assert_close(same, plain)
+    assert (other > plain).all()
+
+
 def test_messages(rng):
     groups = np.arange(6) // 2
     with pytest.raises(ValueError, match="num_folds must be at least 2; got 1"):

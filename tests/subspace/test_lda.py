@@ -140,6 +140,19 @@ def test_sums_give_the_fisherfaces_of_the_images(pca_components, ridge, rng):
     assert_close(found.basis @ found.basis.T, dense @ dense.T, factor=1e4)
 
 
+def test_a_weight_of_four_is_a_quarter_of_the_variance_and_no_four_images(rng):
+    """Weighted sums are those of images twice as far from their mean, with the same degrees of freedom."""
+    x, labels = people(rng, counts=(9, 20, 1, 6, 8), d=8)
+    shift = x.mean(axis=0)
+    plain, doubled = (collected(each, labels, 5, shift) for each in (x, 2 * x - shift))
+    weighted = plain._replace(
+        count=4 * plain.count, sum=4 * plain.sum, second_moment=4 * plain.second_moment, num_images=plain.count
+    )
+    found, expected = (lda.from_stats(stats, num_components=3)[0] for stats in (weighted, doubled))
+    assert_close(found.basis, expected.basis, factor=1000)
+    assert_close(found.mean, shift, factor=100)
+
+
 def test_float32_sums_far_from_zero_keep_their_digits(rng):
     rotation = np.linalg.qr(rng.normal(size=(8, 8)))[0]
     labels = np.arange(3000) % 6
