@@ -38,7 +38,7 @@ def of_solution(
     u = params.project(solution.x)
     length = distances.norm(features)
     is_known = jnp.isfinite(features).all()
-    no_share = jnp.where(is_known, 0, jnp.nan).astype(u.dtype)  # features with NaN have no shares
+    no_share = jnp.where(is_known, jnp.zeros((), u.dtype), jnp.nan)  # features with NaN have no shares
     # Near the end of the range arcsin is accurate to sqrt(eps) only.
     is_beyond = jnp.abs(u) > inverse.half_width + math.sqrt(machine.eps(u.dtype))
     return Validity(

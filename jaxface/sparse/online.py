@@ -3,9 +3,13 @@
 A step codes a batch by OMP and moves every atom along the residuals of its users, divided by the weight of the atom:
 the sum of its squared coefficients in all batches so far (`batch_step` has the equations). Beside the atoms, the state
 is a few numbers for each of them, so dictionaries of 15,000 atoms in 7,680 dimensions fit into half a gigabyte, where
-the sums `X X'` and `Y X'` of all signals would take another 1.4. On
-10,000 crops of LFW with 2,048 atoms the held-out error is 3 % above that of K-SVD in memory after one pass over them,
-and below it after two.
+the sums `X X'` and `Y X'` of all signals would take another 1.4.
+
+On 10,000 crops of LFW with 2,048 atoms, 10 a code (three splits of the people, 2026-11-19), the held-out error is 2.3
+to 3.1 % above that of K-SVD in memory after one pass that ends with the signals that became the first atoms, and 3.9 %
+above if it begins with them: while they are atoms, their errors are zero. If the pass then begins again, with as many
+signals as there are atoms, the error is 0.7 to 1.2 % above; with twice as many 0.2 % below to 0.3 % above; after a
+second pass 1 % below. Smaller batches and sweeps of K-SVD on a first part change it by less than 0.7 %.
 
 Old codes belong to an old dictionary, so before batch t is added the weights are multiplied by `(1 - 1/t)^forgetting`:
 at 1 the weight of a batch grows like its number.
@@ -89,25 +93,28 @@ def fit_stream(
     max_coherence: ArrayLike = ksvd.MAX_COHERENCE,
     min_share: ArrayLike = MIN_SHARE,
     block_size: int = omp.BLOCK_SIZE,
+    donate: bool = False,
 ) -> tuple[State, FitInfo]:
     """Learns from batches `[b, d]`, from the state of a new stream or of an interrupted one; on the host.
 
     features: signals `[b, d]` of a batch `[b, ...]`, made when the batch is learnt from; left out, batches are signals
     forgetting, max_coherence, min_share, block_size: those of `update`
+    donate: reuses the memory of `state`, which cannot be read afterwards; otherwise the state that came is copied
 
     The objective is the relative error of each batch before the update with it. `batch_size` says how large batches are
     best. Batches of one size are one compiled program; the last one may be filled with rows of zeros, which change
     nothing as long as their features are zero too. Errors have the unit of the squared signals; if they leave the range
-    of their type, the status is NON_FINITE. At most two batches are in memory. The state that came stays as it is.
+    of their type, the status is NON_FINITE. At most two batches are in memory.
     """
     checks.samples(atoms=(state.atoms, "k d"))
     _check(state, sparsity, forgetting, max_coherence, min_share, block_size)
-    state = jax.tree.map(jnp.array, state)  # a copy, because every step reuses the memory of the state before
+    if not donate:
+        state = jax.tree.map(jnp.array, state)  # a copy, because every step reuses the memory of the state before
     steps: list[Step] = []
     for batch in batches:
-        x = _signals(batch, features, state)
         if steps:
-            jax.block_until_ready(steps[-1])  # one batch is made while the one before is learnt from, and no more
+            jax.block_until_ready(steps[-1])  # a batch is read, but not mapped, while the one before is learnt from
+        x = _signals(batch, features, state)
         state, step = _reusing(state, x, forgetting, max_coherence, min_share, sparsity=sparsity, block_size=block_size)
         steps.append(step)
     if not steps:

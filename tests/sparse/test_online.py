@@ -102,6 +102,17 @@ def test_an_interrupted_stream_goes_on_as_if_nothing_had_happened(rng, tmp_path)
     np.testing.assert_array_equal(tail.objective, info.objective[2:])
 
 
+def test_a_donated_state_ends_the_same_and_is_used_up(rng):
+    x = signals(rng)
+    begin, again = (stream(np.random.default_rng(0)) for _ in range(2))
+    kept, _ = online.fit_stream(begin, batches(x), sparsity=3)
+    donated, _ = online.fit_stream(again, batches(x), sparsity=3, donate=True)
+    for left, right in zip(jax.tree.leaves(donated), jax.tree.leaves(kept), strict=True):
+        np.testing.assert_array_equal(left, right)
+    assert again.atoms.is_deleted()
+    assert not begin.atoms.is_deleted()
+
+
 def test_rows_of_zeros_fill_a_batch_without_effect(rng):
     x = signals(rng, n=70)
     plain, info = online.fit_stream(stream(np.random.default_rng(0)), batches(x), sparsity=3)
