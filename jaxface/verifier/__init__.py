@@ -3,6 +3,7 @@
     model        Verifier: image steps, reduction, length normalisation, Joint Bayes model, calibration
     kinds        cosines, LDA and Joint Bayes, each as a verifier to choose from
     training     fit from vectors of known people; calibrate on pairs of other people
+    stream       the same kinds from vectors that stay on a disk
     coordinates  encode: from an image or a vector to the coordinates that a gallery stores
     presence     fit_presence: how far the best ratio of a gallery speaks against a stranger
     score        pairs, matrices and sets of coordinates to log-likelihood ratios; enroll; identify
@@ -14,12 +15,14 @@ A verifier is saved and loaded whole. `experiments.verify` saves one in `params/
 
     import pathlib
 
+    import numpy as np
+
     from jaxface import verifier
     from jaxface.runtime import params_io
 
     recogniser = params_io.load("verifier.safetensors", verifier.Verifier)
     points = verifier.encode(recogniser, images)  # in [0, 1], `[n, h, w]`; embeddings: `encode_vectors`
-    scores = verifier.score_pairs(recogniser, points, [0, 1], [2, 3])  # images 0 and 2, 1 and 3
+    scores = verifier.score_pairs(recogniser, points, np.array([0, 1]), np.array([2, 3]))  # 0 and 2, 1 and 3
 
     pathlib.Path("mine.safetensors").write_bytes(params_io.to_bytes(recogniser))
 """
@@ -37,6 +40,7 @@ from jaxface.verifier.score import (
     score_pairs,
     score_sets,
 )
+from jaxface.verifier.stream import fit_stream
 from jaxface.verifier.training import calibrate, fit, fit_reduction
 
 __all__ = [
@@ -54,6 +58,7 @@ __all__ = [
     "fit_kind",
     "fit_presence",
     "fit_reduction",
+    "fit_stream",
     "identify",
     "normalize_length",
     "reduce",

@@ -17,70 +17,49 @@ from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo
 from jaxface.faces import pipeline
 from jaxface.faces.pipeline import ImagePipeline
+from jaxface.linalg.class_stats import Stats
 from jaxface.losses import calibration
-from jaxface.subspace import LinearMap, lda
+from jaxface.subspace import LinearMap
 from jaxface.verifier.coordinates import reduce
+from jaxface.verifier.known import Known, Reduced, Rows
 from jaxface.verifier.model import Verifier
-from jaxface.verifier.training import fit_reduction
 
 __all__ = ["KINDS", "Kind", "fit_kind"]
-
-_RIDGE = 0.1  # of the LDA: people with one photo leave the scatter within people to the others
-
-
-class Known(NamedTuple):
-    """Vectors of known people, and how many axes a reduction may keep."""
-
-    key: jax.Array
-    x: jax.Array  # [n, d]
-    ids: jax.Array  # int32 [n]
-    num_people: int
-    num_components: int
 
 
 class Kind(NamedTuple):
     """How a verifier is made of vectors of known people."""
 
-    reduction: Callable[[Known], tuple[LinearMap, FitInfo]]
+    reduction: Callable[[Known], Reduced]
     length_normalize: bool
     is_cosine: bool = False
 
 
-def _about(mean: jax.Array) -> tuple[LinearMap, FitInfo]:
+def _about(mean: jax.Array) -> Reduced:
     """The map that only subtracts a mean `[d]`."""
     eye = jnp.eye(mean.shape[0], dtype=mean.dtype)
     return LinearMap(mean=mean, basis=eye), fitinfo.closed_form(dtype=mean.dtype)
 
 
-def _as_they_are(known: Known) -> tuple[LinearMap, FitInfo]:
-    return _about(jnp.zeros(known.x.shape[1], known.x.dtype))
+def _as_they_are(known: Known) -> Reduced:
+    return _about(jnp.zeros_like(known.mean()))
 
 
-def _centered(known: Known) -> tuple[LinearMap, FitInfo]:
-    return _about(known.x.mean(axis=0))
+def _centered(known: Known) -> Reduced:
+    return _about(known.mean())
 
 
-def _principal(known: Known) -> tuple[LinearMap, FitInfo]:
+def _principal(known: Known) -> Reduced:
     """All axes unless there are more than `num_components`."""
-    if known.num_components >= known.x.shape[1]:
-        return _as_they_are(known)
-    return fit_reduction(known.key, known.x, num_components=known.num_components, length_normalize=False)
+    return _as_they_are(known) if known.num_components >= len(known.mean()) else known.principal(whiten=False)
 
 
-def _whitened(known: Known) -> tuple[LinearMap, FitInfo]:
-    return fit_reduction(known.key, known.x, num_components=known.num_components, length_normalize=True)
+def _whitened(known: Known) -> Reduced:
+    return known.principal(whiten=True)
 
 
-def _discriminant(known: Known) -> tuple[LinearMap, FitInfo]:
-    width = min(known.num_components, known.num_people - 1)
-    return lda.fit(
-        known.x,
-        known.ids,
-        num_classes=known.num_people,
-        num_components=width,
-        pca_components=known.num_components,
-        ridge=_RIDGE,
-    )
+def _discriminant(known: Known) -> Reduced:
+    return known.discriminant()
 
 
 # By the name that a report shows.
@@ -117,22 +96,39 @@ def fit_kind(
     checks.samples(vectors=(vectors, "n d"), beside={"ids": (ids, "n")})
     ids = jnp.asarray(checks.dense_labels("ids", ids, num_people))
     x = jnp.asarray(vectors)
-    most = min(x.shape[1], len(x) - 1)
-    known = Known(key, x, ids, num_people, most if num_components is None else min(most, num_components))
-    reduction, of_reduction = kind.reduction(known)
+    reduction, of_reduction = kind.reduction(Rows(key, x, ids, num_people, most_axes(num_components, *x.shape)))
     z = reduce(reduction, x, length_normalize=kind.length_normalize)
     stats = joint_bayes.collect(z, ids, num_people=num_people, shift=z.mean(axis=0))
+    return of_stats(kind, stats, reduction, of_reduction, num_iters=num_iters, steps=steps)
+
+
+def most_axes(num_components: int | None, num_rows: int, num_dimensions: int) -> int:
+    """The axes that so many rows determine, at most those asked for."""
+    most = min(num_dimensions, num_rows - 1)
+    return most if num_components is None else min(most, num_components)
+
+
+def of_stats(
+    kind: Kind,
+    stats: Stats,
+    reduction: LinearMap,
+    of_reduction: FitInfo,
+    *,
+    num_iters: int,
+    steps: ImagePipeline | None = None,
+) -> tuple[Verifier, FitInfo]:
+    """The verifier of a kind from the sums of reduced vectors, and the worse of both reports."""
     start = joint_bayes.init(stats)
     if kind.is_cosine:
         model = dataclasses.replace(joint_bayes.isotropic(start), mean=jnp.zeros_like(start.mean))
-        info = fitinfo.closed_form(dtype=x.dtype)
+        info = fitinfo.closed_form(dtype=start.mean.dtype)
     else:
         model, info = joint_bayes.fit(stats, start, num_iters=num_iters)
     raw = Verifier(
         steps=pipeline.build(()) if steps is None else steps,
         reduction=reduction,
         model=model,
-        calibration=calibration.neutral(x.dtype),
+        calibration=calibration.neutral(model.mean.dtype),
         length_normalize=kind.length_normalize,
     )
     status = fitinfo.worst(info.status, of_reduction.status)

@@ -18,6 +18,7 @@ from jaxface.verifier.model import Verifier
 __all__ = ["Gallery", "Identification", "enroll", "identify", "score_matrix", "score_pairs", "score_sets"]
 
 BLOCK_SIZE = 65_536  # pairs in flight
+_MOST_SCORES = 2**24  # of an identification, at a time
 
 
 class Gallery(NamedTuple):
@@ -95,13 +96,21 @@ def identify(
     """
     checks.between("prior", prior, 0.0, 1.0, closed_low=False, closed_high=False)
     sizes = checks.shapes(probes=(probes, "q r"))
-    alone = Gallery(jnp.asarray(probes), np.ones(sizes["q"], np.int32))
+    least = math.log1p(-prior) - math.log(prior) if threshold is None else threshold
+    size = min(sizes["q"], max(1, _MOST_SCORES // len(gallery.counts)))
+    parts = blocks.padded_batches(np.asarray(probes), block_size=size)
+    answers = [_named(verifier, gallery, block, prior) for block, _ in parts]
+    person, best, probability = (np.concatenate(each)[: sizes["q"]] for each in zip(*answers, strict=True))
+    return Identification(person, best, probability, best >= least, least)
+
+
+def _named(verifier: Verifier, gallery: Gallery, probes: np.ndarray, prior: float) -> tuple[np.ndarray, ...]:
+    """The person, the evidence and the probability of each of a block of probes."""
+    alone = Gallery(jnp.asarray(probes), np.ones(len(probes), np.int32))
     found = evidence(verifier, gallery, score_sets(verifier, gallery, alone))
     person = found.argmax(axis=0).astype(np.int32)
     place = (person, np.arange(found.shape[1]))
-    least = math.log1p(-prior) - math.log(prior) if threshold is None else threshold
-    best = found[place]
-    return Identification(person, best, posterior(found, prior=prior)[place], best >= least, least)
+    return person, found[place], posterior(found, prior=prior)[place]
 
 
 def evidence(verifier: Verifier, gallery: Gallery, scores: ArrayLike) -> np.ndarray:

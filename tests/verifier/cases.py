@@ -6,7 +6,7 @@ from jaxface.faces import pipeline
 from jaxface.joint_bayes import JointBayes
 from jaxface.losses.calibration import Affine
 from jaxface.subspace import LinearMap
-from jaxface.verifier import Verifier, coordinates, kinds, presence, score, training
+from jaxface.verifier import Verifier, coordinates, kinds, presence, score, stream, training
 from tests.transformations import Case
 
 D, R = 5, 3
@@ -57,6 +57,9 @@ EXEMPT = [
     training.fit,  # Joint Bayes and PCA have rows of their own
     training.fit_reduction,
     kinds.fit_kind,
+    stream.fit_stream,
+    kinds.most_axes,  # a number
+    kinds.of_stats,  # a part of both fits
     training.calibrate,
     score.enroll,  # counts must be known
     score.score_sets,

@@ -50,7 +50,7 @@ def test_pairs_matrix_and_sets_are_the_dense_ratio(fitted):
     assert_close(verifier.score_sets(found, gallery, probes), expected, factor=1e2)
 
 
-def test_a_probe_is_named_where_that_is_the_most_probable_of_all_and_nobody(fitted):
+def test_a_probe_is_named_where_that_is_the_most_probable_of_all_and_nobody(fitted, monkeypatch):
     found, x, ids = fitted
     points = verifier.encode_vectors(found, x)
     gallery = verifier.enroll(points[::2], np.unique(ids[::2], return_inverse=True)[1], num_people=6)
@@ -65,6 +65,9 @@ def test_a_probe_is_named_where_that_is_the_most_probable_of_all_and_nobody(fitt
     np.testing.assert_array_equal(named.is_named, weight.max(axis=0) >= 0.7)
     assert_close(named.evidence, scores.max(axis=0) - np.log(6))
     assert named.threshold == pytest.approx(np.log(0.7 / 0.3))
+    monkeypatch.setattr(verifier.score, "_MOST_SCORES", 6 * 4)  # four probes at a time, the last block not full
+    for part, whole in zip(verifier.identify(found, gallery, probes, prior=0.3), named, strict=True):
+        assert_close(part, whole)
 
 
 def test_ratios_beyond_the_range_of_exp_have_a_posterior():
