@@ -5,6 +5,7 @@ score_figures  DET, Tippett, histograms and cross-entropy of scores
 sheets         sheets of faces, with labels that stay readable on a narrow page
 tables         tables of numbers with intervals, as HTML, text and CSV
 latex          the same tables for a paper
+region_figures  where classifiers decide between two classes in a plane
 html           sections, figures and tables as one page that needs no other file
 """
 

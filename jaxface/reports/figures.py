@@ -77,7 +77,7 @@ def curves(
     decade beyond the lines at most; a line has a gap where it is not positive.
     """
     named = [plain(line.label) for line in lines if line.label]
-    figure, axes = _one_axes(title, x_label, y_label, legend_rows=math.ceil(len(named) / _legend_columns(named)))
+    figure, axes = one_axes(title, x_label, y_label, legend_rows=math.ceil(len(named) / _legend_columns(named)))
     if log_x:
         axes.set_xscale("log", nonpositive="mask")
         _plain_numbers(axes.xaxis)
@@ -269,7 +269,8 @@ def style() -> Any:
     return matplotlib.rc_context(_STYLE)
 
 
-def _one_axes(title: str, x_label: str, y_label: str, *, legend_rows: int = 0) -> "tuple[Figure, Axes]":
+def one_axes(title: str, x_label: str, y_label: str, *, legend_rows: int = 0) -> "tuple[Figure, Axes]":
+    """An empty figure in the style of all, with room for a legend below."""
     with style():
         from matplotlib.figure import Figure
 
