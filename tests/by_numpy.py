@@ -8,6 +8,7 @@ What the library compiles stays with XLA. An operation without a form in `tests/
 
 import contextlib
 import functools
+import math
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src import pjit  # where every call of a program passes; there is no public place
+from jax._src import array, pjit  # where every call of a program passes; there is no public place
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, primitives
 
 from tests.numpy_forms import FORMS, Arrays
@@ -127,24 +128,47 @@ def evaluate(fn: Callable[..., Any], *args: Any) -> Any:
 
 
 JAX = str(pathlib.Path(jax.__file__).parent)
-MOST_EQUATIONS = 40
+MOST_EQUATIONS, MOST_STEPS = 40, 2000  # of a function, and of its loops
+DECOMPOSITIONS = {"cholesky", "eigh", "triangular_solve"}  # within a loop: one small program for all of its steps
 
 
 @functools.lru_cache(maxsize=10_000)
 def is_simple(jaxpr: Jaxpr) -> bool:
-    """Whether NumPy can do all of it."""
+    """Whether NumPy can do all of it, and soon."""
     if len(jaxpr.eqns) > MOST_EQUATIONS or jaxpr.effects:
         return False
     if any(is_key(v.aval) for v in (*jaxpr.invars, *jaxpr.outvars, *jaxpr.constvars)):
         return False
     for eqn in jaxpr.eqns:
         name = eqn.primitive.name
-        called = inner(eqn.params) if name in CALLS else None
-        if called is not None and not is_simple(getattr(called, "jaxpr", called)):
-            return False
-        if called is None and name not in FORMS:
+        if name == "scan":
+            if eqn.params["length"] * steps_of(eqn.params["jaxpr"].jaxpr) > MOST_STEPS:
+                return False
+        elif name in CALLS:
+            if not is_simple(called_by(eqn)):
+                return False
+        elif name not in FORMS:
             return False
     return True
+
+
+def steps_of(jaxpr: Jaxpr) -> float:
+    """How many equations a step of a loop is; infinitely many where NumPy cannot do one of them."""
+    if jaxpr.effects or any(is_key(v.aval) for v in (*jaxpr.invars, *jaxpr.outvars, *jaxpr.constvars)):
+        return math.inf
+    return sum(map(steps_of_equation, jaxpr.eqns))
+
+
+def steps_of_equation(eqn: JaxprEqn) -> float:
+    name = eqn.primitive.name
+    if name in CALLS:
+        return steps_of(called_by(eqn))
+    return 1 if name in FORMS or name in DECOMPOSITIONS else math.inf
+
+
+def called_by(eqn: JaxprEqn) -> Jaxpr:
+    called: Any = inner(eqn.params)
+    return getattr(called, "jaxpr", called)
 
 
 def is_of_jax(jaxpr: Jaxpr) -> bool:
@@ -178,10 +202,7 @@ def operation(primitive: Primitive, plain: Callable[..., Any]) -> Callable[..., 
 
 @contextlib.contextmanager
 def simple_operations() -> Iterator[None]:
-    """Within it, outside of a program, NumPy does the operations of JAX and its functions that consist of them.
-
-    A number that takes the type of the other one has no counterpart in NumPy: XLA returns those.
-    """
+    """Within it, outside of a program, NumPy does the operations of JAX and its functions that consist of them."""
     own = {primitive: primitive.impl for primitive in vars(primitives).values() if is_operation(primitive)}
     for primitive, impl in own.items():
         primitive.def_impl(operation(primitive, impl))
@@ -197,6 +218,12 @@ def is_operation(value: Any) -> bool:
     return isinstance(value, Primitive) and value.name in FORMS
 
 
+def on_device(x: Any, aval: Any) -> jax.Array:
+    """With the type that takes that of the other one, where the function has it."""
+    placed = jax.device_put(x)
+    return array.ArrayImpl(aval, placed.sharding, [placed], committed=False) if aval.weak_type else placed
+
+
 @contextlib.contextmanager
 def simple_functions() -> Iterator[None]:
     """Functions such as `jnp.add`, which call a program; only where this version of JAX is known to do it so."""
@@ -207,12 +234,11 @@ def simple_functions() -> Iterator[None]:
 
     def stand_in(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
         traced = jaxpr.jaxpr
-        settled = not any(getattr(v.aval, "weak_type", False) for v in traced.outvars)
-        if not (settled and is_of_jax(traced) and is_simple(traced) and all(map(is_here, args))):
+        if not (is_of_jax(traced) and is_simple(traced) and all(map(is_here, args))):
             return plain(*args, jaxpr=jaxpr, **params)
         with np.errstate(all="ignore"):
             out = run(traced, jaxpr.consts, args)
-        return [jax.device_put(x) for x in out], None, None, []
+        return [on_device(x, v.aval) for x, v in zip(out, traced.outvars, strict=True)], None, None, []
 
     pjit._pjit_call_impl_python = stand_in
     try:

@@ -62,12 +62,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 BY_NUMPY = (
     *("core", "linalg", "faces", "subspace", "cluster", "joint_bayes", "losses", "ensembles", "features", "mixtures"),
-    *("sparse", "hallucination", "verifier", "experiments", "test_fit_reports_of_codes.py"),
+    *("sparse", "hallucination", "verifier", "experiments", "docs", "test_fit_reports"),
 )
 BY_XLA = (
     # Compare an eager function with its program to the last bit, or forbid to trace anything.
     *("ensembles/test_inputs.py", "ensembles/test_lda_member.py", "ensembles/test_members.py"),
-    "experiments/test_runs.py",  # studies from end to end, as everybody runs them
+    # As everybody has them: a study from end to end, and the pages that a reader begins with.
+    "experiments/test_runs.py::test_runs_reports_then_does_nothing_and_refuses_a_changed_photo[verify]",
+    "docs/test_pages.py::test_page_runs[quickstart.md]",
+    "docs/test_pages.py::test_page_runs[library.md]",
 )
 
 
@@ -76,13 +79,11 @@ def eager_by_numpy(request: pytest.FixtureRequest) -> Iterator[None]:
     """In these rooms, NumPy does what JAX has small functions for outside of a program: four programs of five.
 
     What is jitted, as every fit and matrix is, is XLA's, and the table of transformations compares the two for every
-    public function. Pages run twice, the second time in float64: there NumPy helps too. `EAGER=xla make test` leaves
-    all of it to XLA.
+    public function. `EAGER=xla make test` leaves all of it to XLA.
     """
-    place = request.path.relative_to(pathlib.Path(__file__).parent).as_posix()
-    is_second_run = place.startswith("docs/") and request.node.name.endswith(".md-True]")
-    is_in_room = place.startswith(BY_NUMPY) and place not in BY_XLA
-    if os.environ.get("EAGER") == "xla" or not (is_in_room or is_second_run):
+    place = f"{request.path.relative_to(pathlib.Path(__file__).parent).as_posix()}::{request.node.name}"
+    is_by_numpy = place.startswith(BY_NUMPY) and not place.startswith(BY_XLA)
+    if os.environ.get("EAGER") == "xla" or not is_by_numpy:
         yield
         return
     with by_numpy.simple_operations():

@@ -179,7 +179,10 @@ FORMS: dict[str, Callable[..., Any]] = {
     "sort": sort,
     "split": split,
     "squeeze": lambda x, *, dimensions: x.squeeze(tuple(dimensions)),
+    "stack": lambda *parts, axis: np.stack(parts, axis),
+    "tile": lambda x, *, reps: np.tile(x, reps),
     "transpose": lambda x, *, permutation: x.transpose(permutation),
+    "unstack": lambda x, *, axis: list(np.moveaxis(x, axis, 0)),
 }
 ELEMENTWISE = {
     "abs": np.abs, "add": np.add, "add_any": np.add, "and": np.bitwise_and, "atan2": np.arctan2, "ceil": np.ceil,

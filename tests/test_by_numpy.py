@@ -13,6 +13,7 @@ def shapes_and_types(x, n):
     return [
         jnp.pad(x, ((1, 2), (0, 1)), constant_values=7),
         jax.lax.pad(x, jnp.zeros((), x.dtype), ((-1, 1, 1), (0, -1, 2))),
+        (jnp.stack([x, 2 * x], 1), jnp.unstack(x, axis=1), jnp.tile(x, (2, 1, 3))),
         (jnp.flip(x, 0), jax.lax.reshape(x, (2, 10), (1, 0))),
         jnp.split(x, [1, 3], axis=0),
         jax.lax.bitcast_convert_type(x, jnp.dtype(f"i{x.dtype.itemsize}")),
@@ -93,6 +94,10 @@ def test_operations_outside_of_a_program_keep_their_types(rng):
 
     def several():
         return [
+            jax.lax.scan(lambda total, row: (total + row, total @ row), x[0], x),
+            jax.lax.fori_loop(0, 3, lambda i, v: (v[0] + i, v[1] * 2), (1, x)),
+            (jnp.where(x[0] > 0, 1, 2), jnp.sum(jnp.asarray(3.0)), jnp.where(n > 2, 1.5, n), jnp.tile(2.0, 3)),
+            jax.lax.scan(lambda total, row: (total, jnp.linalg.cholesky(total + row[0] ** 2)), jnp.eye(3), x),
             (x + 1, x * n[1], n + 1, n / 2, n.sum(), jnp.cumsum(n), x.mean(), jnp.where(x > 0, x, 0)),
             (jnp.argmax(x, 1), n > 2, (n > 2).sum(), x.astype(jnp.int8), x @ x.T, x[n[:2]], jnp.median(x)),
             (jnp.linalg.norm(x, axis=1), jnp.asarray(2.0) * x, jnp.exp(2.0), jnp.stack([x, x]), x**2, 2**n),

@@ -1,4 +1,4 @@
-"""eager = jit, vmap = loop, float32 in = float32 out (with x64 on), and checked gradients, for every room.
+"""eager = jit, vmap = loop, float32 in = float32 out (with x64 on), checked gradients, CUDA and TPU, for every room.
 
 XLA compiles every function once. What JAX makes of it, by vmap or for gradients, is traced and computed by NumPy:
 the rules of JAX are tested as before, and nothing is compiled for them.
@@ -35,6 +35,17 @@ ROOMS = [
 ]
 TABLES = {room: importlib.import_module(f"tests.{room}.cases") for room in ROOMS}
 CASES = [case for table in TABLES.values() for case in table.CASES]
+# Rows whose program makes float64 arrays of float32 arguments while x64 is on, none of which reach a result.
+_LBFGS = "the state of optax's L-BFGS and its line search have the default type"
+_SIGNS = "jax.random.rademacher draws in the default type"
+FLOAT64_INSIDE = {
+    "losses.logistic.fit": _LBFGS,
+    "losses.calibration.fit": _LBFGS,
+    "losses.calibration.fit[weights]": _LBFGS,
+    "features.fastfood.init": _SIGNS,
+    "features.sorf.init": _SIGNS,
+    "hallucination.kernel.fit_fastfood_ridge": _SIGNS,
+}
 STEP = 1e-6  # of central differences: their error is far below the tolerance, and few kinks lie within it
 
 
@@ -109,15 +120,65 @@ def test_vmap_equals_loop(case):
     assert_close(mapped, jax.tree.map(stack, *loop), factor=case.factor)
 
 
+@functools.lru_cache(maxsize=8)
+def traced(case: Case):
+    """The program for float32 shapes, without one number."""
+    return jax.jit(bound(case)).trace(*jax.tree.map(single, arguments(case, 0)))
+
+
+def equations(jaxpr):
+    """Those of a program and of all programs inside it."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for leaf in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda x: hasattr(x, "eqns")):
+            if hasattr(inner := getattr(leaf, "jaxpr", leaf), "eqns"):
+                yield from equations(inner)
+
+
+def float64_arrays(program):
+    """Operations of a program that make arrays of float64; of numbers alone, such as places of quantiles, many do."""
+    results = ((equation.primitive.name, out.aval) for equation in equations(program.jaxpr.jaxpr)
+               for out in equation.outvars)  # fmt: skip
+    return {f"{name} {aval}" for name, aval in results if aval.size > 1 and getattr(aval, "dtype", None) == jnp.float64}
+
+
+def callbacks(program):
+    """Operations that call the host, which an accelerator waits for."""
+    return {each.primitive.name for each in equations(program.jaxpr.jaxpr) if "callback" in each.primitive.name}
+
+
 @each(CASES)
 def test_float32_stays_float32(case):
-    out = jax.eval_shape(bound(case), *jax.tree.map(single, arguments(case, 0)))
     wide = {
         jax.tree_util.keystr(path): leaf.dtype
-        for path, leaf in jax.tree_util.tree_leaves_with_path(out)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(traced(case).out_info)
         if leaf.dtype in (jnp.float64, jnp.int64)
     }
     assert not wide, f"64-bit results from float32 arguments: {wide}"
+    inside = float64_arrays(traced(case))
+    assert bool(inside) == (case.name in FLOAT64_INSIDE), f"float64 inside a program of float32 arguments: {inside}"
+
+
+@each(CASES)
+def test_lowers_for_cuda_and_tpu(case):
+    """What `jax.export` does before it writes a program down; nothing is compiled or run."""
+    assert not callbacks(traced(case))
+    traced(case).lower(lowering_platforms=("cuda", "tpu"))
+
+
+def test_what_accelerators_cannot_do_is_seen():
+    """A decomposition that LAPACK alone has, a call of the host, and float64 within."""
+    shape = jax.ShapeDtypeStruct((3, 3), jnp.float32)
+    with pytest.raises(NotImplementedError, match="schur"):
+        jax.jit(jax.lax.linalg.schur).trace(shape).lower(lowering_platforms=("cuda", "tpu"))
+
+    def scanned(x):
+        return jax.lax.scan(lambda c, _: (c + jax.pure_callback(np.sin, shape, c), None), x, length=2)[0]
+
+    assert callbacks(jax.jit(scanned).trace(shape)) == {"pure_callback"}
+    assert not float64_arrays(jax.jit(scanned).trace(shape))
+    widened = jax.jit(lambda x: jax.lax.cond(x[0, 0] > 0, lambda x: x.astype(jnp.float64).sum(), lambda _: 0.0, x))
+    assert len(float64_arrays(widened.trace(shape))) == 1
 
 
 @each([case for case in CASES if case.grad])

@@ -1,8 +1,8 @@
 """The transformation table: what every public function of a room must survive.
 
 A room lists its functions as `CASES` in `tests/<room>/cases.py`; `tests/test_transformations.py` runs each of them
-eager against jit, vmap against a loop, float32 in against float32 out, and checks its gradient where one is promised;
-where none is, it must be right or zero.
+eager against jit, vmap against a loop, float32 in against float32 out, lowers it for CUDA and TPU, and checks its
+gradient where one is promised; where none is, it must be right or zero.
 
 Nearly all the time of a row is compilation, of its program and of every operation that `tests/numpy_forms.py` does not
 have: vmap and the gradients are traced by JAX and computed by NumPy. So keep examples small in the number of operations

@@ -129,16 +129,21 @@ class Leaf(NamedTuple):
 def leaves(args: Args, kinds: str) -> list[Leaf]:
     found, index = [], 0
     for position, arg in enumerate(args):
-        for leaf in jax.tree.leaves(arg):
+        for leaf in jax.tree.leaves(arg, is_leaf=_is_none):
             if not is_key(leaf) and isinstance(leaf, np.ndarray) and leaf.dtype.kind in kinds and leaf.size:
                 found.append(Leaf(position, index, leaf, leaf is arg))
             index += 1
     return found
 
 
+def _is_none(x: Any) -> bool:
+    """A field that is None has a place too."""
+    return x is None
+
+
 def replaced(args: Args, leaf: Leaf, value: Any) -> Args:
     """The arguments with another value at a place."""
-    flat, structure = jax.tree.flatten(args, is_leaf=lambda x: x is None)
+    flat, structure = jax.tree.flatten(args, is_leaf=_is_none)
     flat[leaf.index] = value
     return structure.unflatten(flat)
 
