@@ -84,6 +84,7 @@ def _committees() -> ConfigDict:
     config.pca_widths = (0.35, 0.5, 0.65, 1.0)
     config.ridges = (0.1, 1.0)
     config.num_members = 50
+    config.committees = ("random subspaces, drawn from all axes", "bags of people", "bags of images")
     return config
 
 

@@ -4,7 +4,10 @@ tour          the five systems on one set of faces
 verifier      a verifier of your own: fitted, chosen, calibrated, measured and saved
 verify        Joint Bayes with transfer: does a source model help when few target people are known?
 verify_lfw    the LFW protocol with Joint Bayes
+encoder       an encoder trained through the ratio, and gradients back to the pixels
 finetune      gradient descent on the scores, from the model that EM found
+quality       weights of photos from their quality, where photos are damaged by known amounts
+people        people out of a heap of photos without names
 score         pairs and probes with a saved verifier
 evaluate      scores of any system: error rates, calibration, comparisons
 embed         photographs as embeddings

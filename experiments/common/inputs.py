@@ -12,10 +12,12 @@ from ml_collections import ConfigDict
 
 from jaxface import data
 from jaxface.core import checks
-from jaxface.data import LabeledImages, overlap
+from jaxface.data import LabeledImages, overlap, stream
+from jaxface.data.stream import Source
 from jaxface.faces import pipeline
 from jaxface.faces.pipeline import ImagePipeline
 from jaxface.runtime import sections
+from jaxface.runtime.workdir import Workdir
 
 BLOCK = 32  # images in flight
 
@@ -37,7 +39,7 @@ def path_of(config: ConfigDict) -> str | tuple[Path, ...] | None:
 
     Vectors may come with other files: their labels, the archives of a list.
     """
-    if config.loader == "embeddings" and config.root is not None:
+    if config.loader in ("embeddings", "stream") and config.root is not None:
         return data.embeddings.sources(config.root, labels=given(config.options).get("labels"))
     return str(data.orl.find()) if config.root is None and config.loader == "orl" else config.root
 
@@ -71,6 +73,20 @@ def load_vectors(config: ConfigDict, steps: ImagePipeline) -> Vectors:
     overlap.refuse_shared_rows(overlap.Known(loaded.features, loaded.ids, loaded.names), source=_source(config))
     x = loaded.features.astype(working_dtype())
     return Vectors(x=x, ids=loaded.ids, names=loaded.names, files=loaded.files)
+
+
+def load_stream(config: ConfigDict) -> Source:
+    """Vectors that stay on the disk, with `loader = "stream"`: a `.npy` with a file of labels, or a `.npz`."""
+    _check_root(config)
+    return stream.from_file(config.root, **sections.arguments_of(stream.from_file, given(config.options)))
+
+
+def write_vectors(workdir: Workdir, name: str, vectors: Vectors, rows: np.ndarray) -> None:
+    """Writes some of the vectors with names of their own, for `experiments.score`."""
+    files = [f"person-{vectors.ids[row]:05d}/{k:05d}" for k, row in enumerate(rows)]
+    labels = [str(vectors.names[person]) for person in vectors.ids[rows]]
+    arrays = {"features": vectors.x[rows], "labels": np.asarray(labels), "files": np.asarray(files)}
+    workdir.write_arrays(name, arrays)
 
 
 def vectors_of(faces: LabeledImages, steps: ImagePipeline) -> Vectors:

@@ -6,12 +6,18 @@ from jaxface.data import pairs
 from jaxface.metrics import verification
 
 
-def rule(max_images: int, share: float) -> str:
-    """The rule in words for a report, with the largest part that one person has in the genuine pairs."""
-    return (
-        f"All pairs of the test people are scored, at most {max_images} images of a person, spread evenly over those "
-        f"there are; one person makes at most {100 * share:.2g} % of the genuine pairs."
+def rule(max_images: int, share: float, *, is_listed: bool = False) -> str:
+    """The rule in words for a report, with the largest part that one person has in the genuine pairs.
+
+    Pairs that a file lists are scored as they are.
+    """
+    which = (
+        "The listed pairs are scored"
+        if is_listed
+        else f"All pairs of the test people are scored, at most {max_images} images of a person, spread evenly over "
+        "those there are"
     )
+    return f"{which}; one person makes at most {100 * share:.2g} % of the genuine pairs."
 
 
 def eer(scores: np.ndarray, ids: np.ndarray) -> float:

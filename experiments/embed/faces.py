@@ -84,6 +84,15 @@ def embedded(
     }
 
 
+def landmarks(networks: Networks, photo: np.ndarray, *, face: str, max_side: int) -> np.ndarray | None:
+    """Eyes, tip of the nose and corners of the mouth `[5, 2]` of a photo's chosen face, (x, y) in pixels.
+
+    The photo is uint8, blue first; None where it shows no face.
+    """
+    detected = _detected(networks, photo, max_side)
+    return detected[RULES[face](detected, photo.shape)][4:14].reshape(5, 2) if len(detected) else None
+
+
 def _faces(networks: Networks, photo: np.ndarray, config: ConfigDict) -> tuple[list[Face], int]:
     """The chosen faces of a photo, and how many it has."""
     if config.face == "whole":

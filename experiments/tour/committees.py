@@ -45,8 +45,9 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
     """The table, and error against the number of members."""
     ratio = float(arrays["test_to_train"])
     rates: dict[str, Cell] = {
-        name: "–" if np.isnan(errors).any() else _rate(errors, ratio)
+        name: _rate(errors, ratio)
         for name, errors in zip(METHODS, arrays["errors"], strict=True)
+        if not np.isnan(errors).any()
     }
     is_repeated = repeats_default([arrays["errors"]])
     lines = [

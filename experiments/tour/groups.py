@@ -32,7 +32,7 @@ def run(config: ConfigDict, faces: LabeledImages, rng: np.random.Generator) -> d
             method = METHODS[name]
             setting = draws.choose_setting(config, task, drawn, method)
             found = draws.embed(task, drawn, method, setting)
-            arrays[f"{name}/{size}"] = draws.errors(task, drawn, found.z, gallery="grouped")
+            arrays[f"{name}/{size}"] = draws.errors(task, drawn, found, gallery="grouped")
         if size == min(config.group_sizes):
             rows, groups = drawn.rows[0], drawn.groups[0]
             arrays["shown"] = np.stack([rows[groups == group][:size] for group in range(_SHOWN_GROUPS)])
