@@ -41,11 +41,21 @@ def members() -> ConfigDict:
     config.pca_widths = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)  # of single LDAs, as parts of N - C; the last is N - C
     config.ridges = (0.01, 0.1, 1.0, 10.0)  # of single LDAs on all axes, in units of the mean eigenvalue
 
+    config.committees = (  # besides random subspaces
+        "random subspaces, drawn from all axes",
+        "random subspaces, LDA axes tuned",
+        "bags of people",
+        "bags of images",
+        "bootstrap of all images",
+        "random subspaces of bags of people",
+        "random subspaces of bags of images",
+    )
     config.posterior = "gaussian"  # or cosine
     config.pair_score = "cosine"  # or distance, same_class: what the members score pairs of images by
     config.num_members = 100
     config.fixed_part = 0.2  # M0, as a part of N - C
     config.random_part = 0.4  # M1
+    config.lda_widths = (0.1, 0.25, 0.5, 0.75, 1.0)  # M_lda to choose from, as parts of the most there can be
     config.floor = 1e-5  # least variance of an axis that may be drawn, relative to the largest
     config.people_part = 0.6  # people in a bag
     config.images_part = 0.7  # images a person in a bag

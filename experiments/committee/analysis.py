@@ -11,8 +11,9 @@ from experiments.committee.samples import Samples, most_axes
 from jaxface.core import prng
 from jaxface.core.fitinfo import FitInfo, raise_if_failed
 from jaxface.core.pytree import member
-from jaxface.ensembles import POSTERIORS, choose, diagnose, fusion, growth, lda_member, log_posteriors, sampling
+from jaxface.ensembles import POSTERIORS, assess, choose, fit_members, lda_member, sampling
 from jaxface.ensembles.committee import Diagnosis, Growth
+from jaxface.ensembles.lda_member import LdaMember
 from jaxface.ensembles.posteriors import Posterior
 
 
@@ -70,8 +71,8 @@ def _committees(
         members, info = lda_member.fit(
             samples.train, samples.train_ids, axes, num_classes=num_people, num_components=num_components
         )
-        log_p = log_posteriors(members, samples.probes, posterior=posterior)
-        return growth(log_p, samples.probe_ids), diagnose(log_p, samples.probe_ids), info
+        diagnosis, grown = assess(members, samples.probes, samples.probe_ids, posterior=posterior)
+        return grown, diagnosis, info
 
     return jax.lax.map(at, grid)
 
@@ -82,16 +83,15 @@ def strength_against_diversity(config: ConfigDict, samples: Samples) -> dict[str
     With rho = 1 members differ most; when every member may choose among all candidates, all choose the same.
     """
     key = prng.stream(jax.random.key(config.seed), "choice")
-    probes, merit = _candidates(config, samples, prng.stream(key, "candidates"))
+    candidates, merit = _candidates(config, samples, prng.stream(key, "candidates"))
     rows = []
     for rho in config.choices:
         numbers = {"num_members": config.num_members, "num_candidates": config.num_candidates, "subset_size": rho}
         subsets = sampling.parameter_subsets(prng.stream(key, "subsets"), **numbers)
         chosen = choose(jnp.broadcast_to(merit, (config.num_members, len(merit))), subsets)
-        log_p = member(probes, chosen)
-        diagnosis = diagnose(log_p, samples.probe_ids)
-        wrong = np.asarray(fusion.predict(fusion.sum(log_p))) != samples.probe_ids
-        rows.append((diagnosis.average_error, diagnosis.committee_error, diagnosis.mean_correlation, wrong.mean()))
+        posterior = POSTERIORS[config.posterior]
+        found, grown = assess(member(candidates, chosen), samples.probes, samples.probe_ids, posterior=posterior)
+        rows.append((found.average_error, found.committee_error, found.mean_correlation, 1 - grown.accuracy[-1]))
     strength, together, correlation, error = np.array(rows, float).T
     return {
         "rho": np.array(config.choices),
@@ -102,8 +102,8 @@ def strength_against_diversity(config: ConfigDict, samples: Samples) -> dict[str
     }
 
 
-def _candidates(config: ConfigDict, samples: Samples, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Log posteriors `[candidates, q, c]` of the probes, and how good each candidate is on held-out images.
+def _candidates(config: ConfigDict, samples: Samples, key: jax.Array) -> tuple[LdaMember, jax.Array]:
+    """The candidates, and how good each of them is on held-out images `[candidates]`.
 
     A candidate is as good as its mean log posterior of the right class, which ties less often than a rate of errors.
     """
@@ -117,9 +117,15 @@ def _candidates(config: ConfigDict, samples: Samples, key: jax.Array) -> tuple[j
     )
     candidates, info = lda_member.fit(samples.train, samples.train_ids, axes, num_classes=samples.num_people)
     raise_if_failed(info, "candidates")
-    held_out, probes = (
-        log_posteriors(candidates, images, posterior=POSTERIORS[config.posterior])
-        for images in (samples.held_out, samples.probes)
-    )
-    of_truth = jnp.take_along_axis(held_out, jnp.asarray(samples.held_out_ids)[None, :, None], axis=2)[:, :, 0]
-    return probes, of_truth.mean(axis=1)
+    posterior = POSTERIORS[config.posterior]
+    return candidates, _merits(candidates, samples.held_out, samples.held_out_ids, posterior=posterior)
+
+
+@partial(jax.jit, static_argnames="posterior")
+def _merits(candidates: LdaMember, x: jax.Array, labels: jax.Array, *, posterior: Posterior) -> jax.Array:
+    """The mean log posterior of the right class `[m]`, one candidate at a time."""
+
+    def merit(candidate: LdaMember) -> jax.Array:
+        return jnp.take_along_axis(posterior(candidate, x), labels[:, None], axis=1).mean()
+
+    return fit_members(merit, candidates, block_size=1)

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.committee.methods import METHODS, PAIRED, SINGLE
+from experiments.committee import illustrations
+from experiments.committee.methods import COMMITTEES, LEARNT, METHODS, OUT_OF_BAG, PAIRED, SINGLE
 from experiments.common import ratios, trials
 from experiments.common.verdicts import verdict
 from jaxface.ensembles import RULES
@@ -41,17 +42,20 @@ def headline(config: ConfigDict, arrays: Arrays) -> Table:
 
 def sections(config: ConfigDict, arrays: Arrays) -> tuple[Section, ...]:
     """The body of the report."""
-    return (_differences(arrays), _rules(config, arrays), _sizes(arrays), _choice(arrays))
+    parts = (_differences(arrays), _rules(config, arrays), _out_of_bag(arrays), _sizes(arrays), _choice(arrays))
+    return (*(part for part in parts if part is not None), _illustrated(arrays))
 
 
 def _shown(arrays: Arrays) -> list[int]:
-    """The methods in tables, without a committee that is the default one by another name."""
-    repeated = repeats_default([found["errors"] for found in arrays.values()])
-    return [m for m in range(len(METHODS)) if not (repeated and m == _FROM_ALL)]
+    """The methods in tables: those that were drawn, without one that is the default by another name."""
+    errors = [found["errors"] for found in arrays.values()]
+    drawn = [m for m in range(len(METHODS)) if not all(np.isnan(each[m]).all() for each in errors)]
+    return [m for m in drawn if not (m == _FROM_ALL and repeats_default(errors))]
 
 
 def _left_out(arrays: Arrays) -> str:
-    return "" if _FROM_ALL in _shown(arrays) else f". {REPEATED}"
+    is_repeated = repeats_default([found["errors"] for found in arrays.values()])
+    return f". {REPEATED}" if is_repeated else ""
 
 
 def repeats_default(errors: Sequence[np.ndarray]) -> bool:
@@ -100,7 +104,8 @@ def _verdict(interval: Interval) -> str:
 
 def _rules(config: ConfigDict, arrays: Arrays) -> Section:
     rows: list[tuple[Cell, ...]] = [
-        (rule, *(_cell(found, found["rules"][r]) for found in arrays.values())) for r, rule in enumerate(RULES)
+        (rule, *(_cell(found, found["rules"][r]) for found in arrays.values()))
+        for r, rule in enumerate((*RULES, LEARNT))
     ]
     pairs: list[tuple[Cell, ...]] = [
         (name, *(_cell(found, found["eer"][k]) for found in arrays.values())) for k, name in enumerate(PAIRED)
@@ -126,6 +131,36 @@ def _rules(config: ConfigDict, arrays: Arrays) -> Section:
                 for num_train, found in arrays.items()
             ),
         ),
+    )
+
+
+def _out_of_bag(arrays: Arrays) -> Section | None:
+    """The errors of committees on bags by their own training images, beside those of the probes."""
+    rows: list[tuple[Cell, ...]] = []
+    for k, name in enumerate(OUT_OF_BAG):
+        place = len(SINGLE) + COMMITTEES.index(name)
+        for what, field, row in (("out of bag", "out of bag", k), ("probes", "errors", place)):
+            values = [found[field][row] for found in arrays.values()]
+            if not all(np.isnan(each).all() for each in values):
+                cells = (_cell(found, each) for found, each in zip(arrays.values(), values, strict=True))
+                rows.append((f"{name}, {what}", *cells))
+    if not rows:
+        return None
+    return Section(
+        "Without held-out images",
+        (
+            "Each training image is named by the members whose bags leave it out, with centres of their bags alone. "
+            "They are fewer members with fewer images than the committee, so this error is the larger one.",
+            Table(("committee", *(f"{num_train} images a person" for num_train in arrays)), rows, "Error %"),
+        ),
+    )
+
+
+def _illustrated(arrays: Arrays) -> Section:
+    pictures = [each for num_train, found in arrays.items() for each in illustrations.pictures(dict(found), num_train)]
+    return Section(
+        "What members say, and what the committee makes of it",
+        ("The two people whose mean images are nearest to each other.", *pictures),
     )
 
 

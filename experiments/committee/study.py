@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.committee import analysis, methods, report
+from experiments.committee import analysis, illustrations, methods, report
 from experiments.committee.methods import METHODS, PAIRED
 from experiments.committee.samples import random_samples
 from experiments.common import fields, inputs, models, people, ratios, trials
@@ -59,11 +59,20 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
             f"EER %, {name}, {num_train} images": 100 * float(each["eer"][k].mean()) for k, name in enumerate(PAIRED)
         }
         results |= ratios.results(PAIRED, each, f"{num_train} images")
-    return results | {
-        f"error %, rule {rule}, {num_train} images": 100 * float(each["rules"][r].mean())
-        for num_train, each in arrays.items()
-        for r, rule in enumerate(RULES)
-    }
+    return (
+        results
+        | {
+            f"error %, rule {rule}, {num_train} images": 100 * float(each["rules"][r].mean())
+            for num_train, each in arrays.items()
+            for r, rule in enumerate((*RULES, methods.LEARNT))
+        }
+        | {
+            f"out-of-bag error %, {name}, {num_train} images": 100 * float(each["out of bag"][k].mean())
+            for num_train, each in arrays.items()
+            for k, name in enumerate(methods.OUT_OF_BAG)
+            if not np.isnan(each["out of bag"][k]).any()
+        }
+    )
 
 
 def check(config: ConfigDict, *, section: str = "") -> None:
@@ -72,7 +81,17 @@ def check(config: ConfigDict, *, section: str = "") -> None:
     fields.words(config, "pair_score", PAIR_SCORES, section=section)
     fields.counts(config, "num_train", "max_images", minimum=2, section=section)
     fields.counts(config, "num_held_out", "num_splits", "num_members", "block_size", section=section)
-    fields.shares(config, "pca_widths", "random_part", "people_part", "images_part", above_zero=True, section=section)
+    fields.words(config, "committees", methods.COMMITTEES[1:], section=section)
+    fields.shares(
+        config,
+        "lda_widths",
+        "pca_widths",
+        "random_part",
+        "people_part",
+        "images_part",
+        above_zero=True,
+        section=section,
+    )
     fields.shares(config, "fixed_part", section=section)
     fields.not_negative(config, "floor", "bag_ridge", section=section)
     fields.positive(config, "ridges", section=section)
@@ -101,6 +120,7 @@ def of_size(config: ConfigDict, x: jax.Array, ids: np.ndarray, num_train: int) -
         if number == 0:
             first = analysis.sizes(config, samples) | analysis.strength_against_diversity(config, samples)
             members = methods.subspaces(config, samples, methods.key_of(config, number), floor=config.floor)
+            first |= illustrations.measure(config, members, samples)
             first |= models.arrays_of(axes=samples.axes, members=members)
             first["test to train"] = np.asarray(len(samples.probe_ids) / len(samples.train_ids))
             scored = samples.probe_ids[pairs.limited(samples.probe_ids, max_rows=config.max_images)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from configs import committee as config_file
-from experiments.committee import analysis, methods, report, samples
+from experiments.committee import analysis, illustrations, methods, report, samples
 from experiments.committee import study as committee
 from experiments.committee.methods import COMMITTEES, METHODS, SINGLE
 from jaxface.core import prng
@@ -73,21 +73,25 @@ def test_members_have_the_axes_and_bags_that_they_are_named_for(rng):
         assert members.axes.shape == (4, 3 + 6)
         np.testing.assert_array_equal(members.axes[:, :3], np.broadcast_to(np.arange(3), (4, 3)))
         leading = np.broadcast_to(np.arange(9), (4, 9))
-        assert np.array_equal(members.axes, leading) == name.startswith("bags")
+        assert np.array_equal(members.axes, leading) == name.startswith(("bags", "bootstrap"))
     # With 60 % of six people in a bag there are three directions between them.
     rank = (np.abs(found["bags of people"].basis).sum(axis=1) > 0).sum(axis=1)
     np.testing.assert_array_equal(rank, [3] * 4)
-    assert "bags of images" not in methods.committees(
-        study(num_train=(2,)), split_of(study(num_train=(2,)), faces(rng)), jax.random.key(0)
-    )
+    both = found["random subspaces of bags of images"]
+    np.testing.assert_array_equal(both.axes, found["random subspaces"].axes)
+    assert not np.array_equal(both.basis, found["random subspaces"].basis)
+    few = methods.committees(study(num_train=(2,)), split_of(study(num_train=(2,)), faces(rng)), jax.random.key(0))
+    assert not any("images" in name for name in few)
+    assert tuple(methods.committees(study(committees=()), split, jax.random.key(0))) == COMMITTEES[:1]
 
 
 def test_people_far_apart_are_named_by_every_method(rng):
     config = study(size_parts=((0.25, 0.5),))
     x = faces(rng, spread=0.1)
     found = committee.of_size(config, x, IDS, 3)
-    for name, size in (("errors", len(METHODS)), ("rules", 6), ("eer", 2)):
+    for name, size in (("errors", len(METHODS)), ("rules", 7), ("eer", 2)):
         np.testing.assert_array_equal(found[name], np.zeros((size, 1)))
+    assert found["out of bag"][0] == 0  # a bootstrap of three images a person leaves people out
     assert found["test to train"] == 1.0  # 8 images of everybody less 3 for training and 2 held out
     split = split_of(config, x)
     swapped = split._replace(probe_ids=np.array([1, 0, 2, 3, 4, 5])[split.probe_ids])
@@ -101,7 +105,47 @@ def test_single_members_are_the_widest_the_tuned_and_the_ridged(rng):
     assert len(SINGLE) == 3
     used = [int((np.asarray(each.axes) >= 0).sum()) for each in (fisher, tuned, ridged)]
     assert used == [18 - 6, 6, 17]
-    assert methods._held_out_error(tuned, split) < methods._held_out_error(fisher, split)
+    errors = [methods.held_out_error(each, split, lda_member.gaussian) for each in (tuned, fisher)]
+    assert errors[0] < errors[1]
+
+
+def test_the_number_of_lda_axes_is_chosen_by_held_out_images(rng):
+    config = study(lda_widths=(0.2, 0.6, 1.0))
+    split = split_of(config, faces(rng, spread=4.0))
+    assert methods.lda_widths(config, 5) == [1, 3, 5]
+    chosen = methods.fewer_axes(config, split, methods.key_of(config, 0))
+    axes = methods.committees(config, split, methods.key_of(config, 0))["random subspaces"].axes
+    np.testing.assert_array_equal(chosen.axes, axes)
+    errors = {}
+    for width in (1, 3, 5):
+        members, _ = lda_member.fit(split.train, split.train_ids, axes, num_classes=6, num_components=width)
+        errors[width] = methods.held_out_error(members, split, lda_member.gaussian)
+    width = int((np.abs(np.asarray(chosen.basis)).sum(axis=(0, 1)) > 0).sum())
+    assert errors[width] == min(errors.values())
+    assert methods.held_out_error(chosen, split, lda_member.gaussian) == errors[width]
+
+
+def test_the_posterior_of_the_config_serves_every_method(rng):
+    split = split_of(study(), faces(rng, spread=4.0))
+    found = [methods.errors(study(posterior=name), split, 0) for name in ("gaussian", "cosine")]
+    assert (found[0]["errors"][:3] != found[1]["errors"][:3]).any()
+
+
+def test_illustrations_are_densities_and_decisions(rng):
+    config = study()
+    split = split_of(config, faces(rng, spread=2.0))
+    members = methods.committees(study(committees=()), split, jax.random.key(0))["random subspaces"]
+    found = illustrations.measure(config, members, split)
+    step = found["y"][1] - found["y"][0]
+    assert found["density"].shape == (4, len(found["y"]))
+    inside = (found["density"] * step).sum(axis=1)
+    assert ((inside > 0) & (inside < 1.01)).all()
+    place = [int(np.abs(found[f"region {axis}"]).argmin()) for axis in "xy"]
+    level = found["levels"][:, place[1], place[0]]
+    assert np.isfinite(level).all()
+    left, right = found["levels"][-1, place[1], 0], found["levels"][-1, place[1], -1]
+    assert left > 0 > right  # the mean of the first is on the left
+    assert len(illustrations.pictures(found, 3)) == 2
 
 
 def test_members_that_may_choose_freely_choose_alike(rng):
