@@ -1,6 +1,6 @@
 """Random groupings of a set of faces; every method is fitted to all of them in one compiled call."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,13 +11,14 @@ from ml_collections import ConfigDict
 
 from experiments.common import recognition
 from experiments.common.inputs import Vectors
-from experiments.weak_labels import methods
-from experiments.weak_labels.methods import METHODS, Method
+from experiments.weak_labels import joint, methods
+from experiments.weak_labels.methods import Method
 from jaxface.core import search
 from jaxface.core.blocks import each_row
 from jaxface.core.fitinfo import FitInfo, Status, raise_if_failed
 from jaxface.data import groups, splits
 from jaxface.data.splits import Split
+from jaxface.joint_bayes import ScoringBasis
 from jaxface.linalg import distances
 from jaxface.subspace import LinearMap, compose, held_out, transform
 
@@ -45,8 +46,10 @@ class Embedded(NamedTuple):
     """The images after a method was fitted to all draws."""
 
     z: jax.Array  # [m, n, r], every image after the projection
-    refitted: int  # draws with dependent images
+    refitted: int = 0  # draws with dependent images
     first: Any = None  # the map of the first draw, from the vectors that the method works on
+    score: Callable[..., jax.Array] | None = None  # of a method that compares images by another score than distance
+    fitted: Any = None  # the maps of all draws where the score needs them
 
 
 def problem(config: ConfigDict, vectors: Vectors) -> Problem:
@@ -57,7 +60,7 @@ def problem(config: ConfigDict, vectors: Vectors) -> Problem:
 
 def check_dimensions(config: ConfigDict, task: Problem) -> None:
     """Refuses linear NP-PER where no direction is constant within all groups: on vectors of few dimensions."""
-    if "np_per" not in {*config.methods, *config.clustering.methods}:
+    if not {"np_per", "np_per_joint_bayes"} & {*config.methods, *config.clustering.methods}:
         return
     for size in config.group_sizes:
         drawn = random_draws(config, task, size)
@@ -84,10 +87,11 @@ def problem_of(x: jax.Array, ids: np.ndarray, split: Split) -> Problem:
 
 
 def random_draws(config: ConfigDict, task: Problem, size: int, *, seed: int = 0) -> Draws:
-    """`num_draws` random groupings into groups of `size` images of one person."""
+    """`num_draws` random groupings into groups of `size` images of one person; one where groups are all images."""
     rng = np.random.default_rng((config.seed, size, seed))
     train_ids = np.asarray(task.ids)[task.split.train]
-    drawn = groups.random_groups(train_ids, group_size=size, rng=rng, num_draws=config.num_draws)
+    num_draws = 1 if (np.bincount(train_ids) == size).all() else config.num_draws
+    drawn = groups.random_groups(train_ids, group_size=size, rng=rng, num_draws=num_draws)
     kept, group_ids = groups.kept_rows(drawn)
     return Draws(task.split.train[kept], group_ids, int(group_ids.max()) + 1)
 
@@ -95,20 +99,21 @@ def random_draws(config: ConfigDict, task: Problem, size: int, *, seed: int = 0)
 def embed(task: Problem, draws: Draws, method: Method, setting: methods.Setting) -> Embedded:
     """Every image after a method was fitted to each draw."""
     x, draws = _view_of(task, draws, method)
-    fitted, info = _fit_draws(method, setting, x, draws.rows, draws.groups, num_groups=draws.num_groups)
-    z, refitted = _embed_draws(fitted, x), 0
-    first = jax.tree.map(lambda leaf: leaf[0], fitted)
+    fitted, info = fit_draws(method, setting, x, draws.rows, draws.groups, num_groups=draws.num_groups)
+    z, refitted = embed_draws(fitted, x, transform=method.transform), 0
     if method.refit is not None:
         failed = np.flatnonzero(np.asarray(info.status) == Status.RANK_DEFICIENT)
         for draw in failed:
             again, report = method.refit(setting, x[draws.rows[draw]], draws.groups[draw], num_groups=draws.num_groups)
             raise_if_failed(report, f"{method.title}, draw {draw}")
-            z = z.at[draw].set(_embed(again, x))
-            first = again if draw == 0 else first
+            z = z.at[draw].set(_embed(again, x, transform=method.transform))
+            if draw == 0 or method.score is not None:  # other maps are not read again
+                fitted = jax.tree.map(lambda leaves, leaf, draw=draw: leaves.at[draw].set(leaf), fitted, again)
         refitted = len(failed)
         info = info._replace(status=jnp.where(info.status == Status.RANK_DEFICIENT, Status.OK, info.status))
     raise_if_failed(info, method.title)
-    return Embedded(z, refitted, first)
+    first = jax.tree.map(lambda leaf: leaf[0], fitted)
+    return Embedded(z, refitted, first, method.score, fitted if method.score is not None else None)
 
 
 def of_vectors(task: Problem, method: Method, fitted: Any) -> Any:
@@ -116,20 +121,20 @@ def of_vectors(task: Problem, method: Method, fitted: Any) -> Any:
     if not method.is_linear or task.span is None:
         return fitted
     onto_span = LinearMap(mean=jnp.zeros(task.span.shape[0], task.span.dtype), basis=task.span)
-    return compose(onto_span, fitted)
+    return joint.after(onto_span, fitted) if isinstance(fitted, ScoringBasis) else compose(onto_span, fitted)
 
 
 def choose_setting(config: ConfigDict, task: Problem, draws: Draws, method: Method) -> dict[str, jax.Array]:
     """The setting under which groups of the first draw, held out in turn, stay together best."""
     x, draws = _view_of(task, draws, method)
-    widest = _widest(x, draws, method)
-    grid = methods.grid(method, task.scale, widest, config)
+    grid = methods.grid(method, task.scale, widest(x, draws, method), config)
     if not grid:
         return {}
     settings = {name: jnp.asarray(values, x.dtype) for name, values in grid.items()}
     rows, group_ids = draws.rows[0], draws.groups[0]
     rng = np.random.default_rng(config.seed)
-    error = held_out.errors(method.fit, settings, x[rows], group_ids, num_folds=config.num_folds, rng=rng)
+    options = {"num_folds": config.num_folds, "transform": method.transform, "score": method.score}
+    error = held_out.errors(method.fit, settings, x[rows], group_ids, rng=rng, **options)
     best = int(np.argmin(error))
     return {name: values[best] for name, values in settings.items()}
 
@@ -144,58 +149,25 @@ def _view_of(task: Problem, draws: Draws, method: Method) -> tuple[jax.Array, Dr
     return x, Draws(draws.rows, people, int(people.max()) + 1)
 
 
-def _widest(x: jax.Array, draws: Draws, method: Method) -> int:
+def widest(x: jax.Array, draws: Draws, method: Method) -> int:
     """Most PCA axes of RCA: those in which the scatter within groups has full rank."""
     within = draws.rows.shape[1] - draws.num_groups
     return min(within, x.shape[1]) if method.is_linear else within
 
 
-def errors(task: Problem, draws: Draws, z: jax.Array, *, gallery: str) -> np.ndarray:
-    """Nearest-neighbour error `[m]`; the gallery is the grouped images of each draw, or all training images."""
+def errors(task: Problem, draws: Draws, embedded: Embedded, *, gallery: str) -> np.ndarray:
+    """Identification error `[m]`; the gallery is the grouped images of each draw, or all training images."""
     train = task.split.train
     known = draws.rows if gallery == "grouped" else np.broadcast_to(train, (len(draws.rows), len(train)))
-    return np.asarray(_errors(z, task.ids, known, task.split.test))
-
-
-def width_errors(task: Problem, draws: Draws) -> dict[str, np.ndarray]:
-    """RCA's error `[widths]` on probes and on its own training images against the number of PCA axes."""
-    widest = _widest(task.coordinates, draws, METHODS["rca"])
-    widths = np.unique(np.round(np.geomspace(2, widest, 14)).astype(int))
-    few = Draws(draws.rows[:10], draws.groups[:10], draws.num_groups)
-    setting = {"width": jnp.asarray(float(widest))}
-    fitted, _ = _fit_draws(METHODS["rca"], setting, task.coordinates, few.rows, few.groups, num_groups=few.num_groups)
-    z = _embed_draws(fitted, task.coordinates)
-    at_widths = [_errors_at_width(z, task.ids, few.rows, task.split.test, width) for width in widths]
-    of_probes, of_training = (np.array(column) for column in zip(*at_widths, strict=True))
-    return {"widths": widths, "probe error": of_probes, "training error": of_training}
-
-
-def ridge_errors(task: Problem, draws: Draws) -> dict[str, np.ndarray]:
-    """Ridge RCA's error `[ridges]`, and how far its distances are from those of NP-PER, as the ridge vanishes.
-
-    The gap is NaN on vectors of few dimensions, which have no NP-PER.
-    """
-    few = Draws(draws.rows[:10], draws.groups[:10], draws.num_groups)
-    target = None
-    if has_null_space(task, draws):
-        limit, _ = _fit_draws(METHODS["np_per"], {}, task.coordinates, few.rows, few.groups, num_groups=few.num_groups)
-        target = _embed_draws(limit, task.coordinates)
-    ridges = np.geomspace(1e-8, 10, 10)
-    error, gap = [], []
-    for ridge in ridges:
-        setting = {"ridge": jnp.asarray(ridge, task.x.dtype)}
-        fitted, _ = _fit_draws(
-            METHODS["ridge_rca"], setting, task.coordinates, few.rows, few.groups, num_groups=few.num_groups
-        )
-        z = _embed_draws(fitted, task.coordinates)
-        error.append(errors(task, few, z, gallery="grouped").mean())
-        gaps = [] if target is None else [_disagreement(z[k, rows], target[k, rows]) for k, rows in enumerate(few.rows)]
-        gap.append(np.mean(gaps) if gaps else np.nan)
-    return {"ridges": ridges, "ridge error": np.array(error), "gap": np.array(gap)}
+    if embedded.score is None:
+        return np.asarray(nearest_errors(embedded.z, task.ids, known, task.split.test))
+    return np.asarray(
+        _score_errors(embedded.fitted, embedded.z, task.ids, known, task.split.test, score=embedded.score)
+    )
 
 
 @partial(jax.jit, static_argnames=("method", "num_groups"))
-def _fit_draws(
+def fit_draws(
     method: Method, setting: Mapping[str, Any], x: jax.Array, rows: jax.Array, group_ids: jax.Array, *, num_groups: int
 ) -> tuple[Any, FitInfo]:
     """One fit for each draw, in one program."""
@@ -206,40 +178,36 @@ def _fit_draws(
     return jax.vmap(fit)(rows, group_ids)
 
 
-@jax.jit
-def _embed(fitted: Any, x: jax.Array) -> jax.Array:
+@partial(jax.jit, static_argnames="transform")
+def _embed(fitted: Any, x: jax.Array, *, transform: Callable[..., jax.Array]) -> jax.Array:
     return each_row(transform, fitted, x)
 
 
-@jax.jit
-def _embed_draws(fitted: Any, x: jax.Array) -> jax.Array:
-    return jax.lax.map(lambda one: _embed(one, x), fitted)
+@partial(jax.jit, static_argnames="transform")
+def embed_draws(fitted: Any, x: jax.Array, *, transform: Callable[..., jax.Array] = transform) -> jax.Array:
+    """Coordinates `[m, n, r]` of x `[n, d]` by m maps, one after the other."""
+    return jax.lax.map(lambda one: _embed(one, x, transform=transform), fitted)
 
 
 @jax.jit
-def _errors(z: jax.Array, ids: jax.Array, gallery: jax.Array, probes: jax.Array) -> jax.Array:
+def nearest_errors(z: jax.Array, ids: jax.Array, gallery: jax.Array, probes: jax.Array) -> jax.Array:
+    """Nearest-neighbour error `[m]` of coordinates z `[m, n, r]`, for galleries `[m, k]` and probes `[q]` of rows."""
+
     def error(coordinates: jax.Array, known: jax.Array) -> jax.Array:
         return recognition.error(coordinates[known], ids[known], coordinates[probes], ids[probes])
 
     return jax.vmap(error)(z, gallery)
 
 
-@jax.jit
-def _errors_at_width(
-    z: jax.Array, ids: jax.Array, gallery: jax.Array, probes: jax.Array, width: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """Mean error of probes, and of training images each left out of the gallery, in the leading coordinates."""
-    leading = jnp.where(jnp.arange(z.shape[-1]) < width, z, 0)
+@partial(jax.jit, static_argnames="score")
+def _score_errors(
+    fitted: Any, z: jax.Array, ids: jax.Array, gallery: jax.Array, probes: jax.Array, *, score: Callable[..., jax.Array]
+) -> jax.Array:
+    """Share of probes whose best score `[m]` is with an image of somebody else."""
 
-    def of_training(coordinates: jax.Array, known: jax.Array) -> jax.Array:
-        squared = distances.squared_distance_matrix(coordinates[known], coordinates[known])
-        nearest = search.first_min(squared + jnp.diag(jnp.full(len(known), jnp.inf, z.dtype)))
-        return (ids[known][nearest] != ids[known]).mean(dtype=z.dtype)
+    def error(draw: tuple[Any, jax.Array, jax.Array]) -> jax.Array:
+        one, coordinates, known = draw
+        best = search.first_min(-score(one, coordinates[known], coordinates[probes]).T)
+        return (ids[known][best] != ids[probes]).mean(dtype=z.dtype)
 
-    return _errors(leading, ids, gallery, probes).mean(), jax.vmap(of_training)(leading, gallery).mean()
-
-
-def _disagreement(a: jax.Array, b: jax.Array) -> float:
-    """Relative gap between two sets of squared distances, each in units of its mean."""
-    first, second = (np.asarray(distances.squared_distance_matrix(z, z)) for z in (a, b))
-    return float(np.abs(first / first.mean() - second / second.mean()).mean())
+    return jax.lax.map(error, (fitted, z, gallery))
