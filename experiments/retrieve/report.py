@@ -7,6 +7,8 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common.publish import publish
+from experiments.retrieve import answers, classes
+from experiments.retrieve.classes import slug, title_of
 from experiments.weak_labels.methods import METHODS
 from jaxface.data import LabeledImages
 from jaxface.metrics import intervals
@@ -17,6 +19,7 @@ from jaxface.reports.tables import Cell, Table, with_interval
 from jaxface.runtime.workdir import Workdir
 
 Arrays = Mapping[str, Mapping[str, np.ndarray]]  # by the scaling of the features, then by the method
+ByNumber = Mapping[int, Mapping[str, np.ndarray]]  # by the number of classes, then by the method
 
 _FEATURES = (
     "Colours are a histogram of L*u*v* in 16 x 16 x 16 boxes, texture the first four DCT coefficients of 16 x 16 "
@@ -24,19 +27,25 @@ _FEATURES = (
 )
 
 
-def page(config: ConfigDict, workdir: Workdir, photographs: LabeledImages, arrays: Arrays) -> None:
-    """Right photographs of every method, kernel NP-PER against kernel RCA, and the curves."""
+def page(config: ConfigDict, workdir: Workdir, photographs: LabeledImages, found: Mapping[str, ByNumber]) -> None:
+    """Right photographs of every method, kernel NP-PER against kernel RCA, the curves, and queries with answers."""
+    arrays = {scaling: by_number[max(by_number)] for scaling, by_number in found.items()}
+    number = max(max(by_number) for by_number in found.values())
     blocks: list[Any] = [_FEATURES, *_top_pictures(config, arrays), *_width_pictures(config, arrays)]
     if {"kernel_np_per", "kernel_rca"} <= set(config.methods):
         blocks.append(_difference(config, arrays))
+    sections = [Section("Right photographs in the top K", tuple(blocks))]
+    if len(next(iter(found.values()))) > 1:
+        sections.append(classes.section(config, found))
+    sections.append(answers.section(config, photographs, next(iter(arrays.values()))))
     publish(
         workdir,
         title="Retrieval after learning from groups",
-        lead=f"{len(photographs.names)} classes, {config.per_class} photographs of each in the database in groups of "
+        lead=f"{number} classes, {config.per_class} photographs of each in the database in groups of "
         f"{config.group_size}, as many queries; {config.num_splits} random splits, intervals widened for the "
         "photographs that splits share.",
         headline=_headline(config, arrays),
-        sections=[Section("Right photographs in the top K", tuple(blocks))],
+        sections=sections,
         credits=(photographs.credit,),
     )
 
@@ -49,7 +58,7 @@ def _headline(config: ConfigDict, arrays: Arrays) -> Table:
             intervals.split_interval(numbers[name][:, -1], test_to_train=1.0, within=(0.0, config.k))
             for numbers in arrays.values()
         ]
-        rows.append((_title(name), *(with_interval(cell) for cell in cells)))
+        rows.append((title_of(name), *(with_interval(cell) for cell in cells)))
     return Table(("method", *arrays), rows, f"Right photographs among the nearest {config.k}")
 
 
@@ -75,13 +84,13 @@ def _top_pictures(config: ConfigDict, arrays: Arrays) -> list[Picture]:
     pictures = []
     for scaling, numbers in arrays.items():
         lines = [
-            Curve(_title(name), np.arange(1, config.k + 1), numbers[name].mean(axis=0))
+            Curve(title_of(name), np.arange(1, config.k + 1), numbers[name].mean(axis=0))
             for name in ("pixels", *config.methods)
         ]
         figure = figures.curves(
             lines, x_label="K", y_label="right photographs in the top K", title=scaling.capitalize()
         )
-        pictures.append(Picture(f"top_{_slug(scaling)}.svg", figures.to_svg(figure), "Mean over splits."))
+        pictures.append(Picture(f"top_{slug(scaling)}.svg", figures.to_svg(figure), "Mean over splits."))
     return pictures
 
 
@@ -94,7 +103,7 @@ def _width_pictures(config: ConfigDict, arrays: Arrays) -> list[Picture]:
         parts = np.array(config.curve_widths)
         lines = [Curve(METHODS["kernel_rca"].title, parts, numbers["by width"].mean(axis=0))]
         for name in ("pixels", *(each for each in config.methods if each.startswith("kernel_np_per"))):
-            lines.append(Curve(_title(name), parts, np.full(len(parts), numbers[name][:, -1].mean())))
+            lines.append(Curve(title_of(name), parts, np.full(len(parts), numbers[name][:, -1].mean())))
         figure = figures.curves(
             lines,
             x_label="axes kept, as a part of rank S_g",
@@ -103,13 +112,5 @@ def _width_pictures(config: ConfigDict, arrays: Arrays) -> list[Picture]:
             log_x=True,
         )
         note = "Mean over splits. The others do not depend on a width."
-        pictures.append(Picture(f"width_{_slug(scaling)}.svg", figures.to_svg(figure), note))
+        pictures.append(Picture(f"width_{slug(scaling)}.svg", figures.to_svg(figure), note))
     return pictures
-
-
-def _title(name: str) -> str:
-    return "features as they are" if name == "pixels" else METHODS[name].title
-
-
-def _slug(scaling: str) -> str:
-    return scaling.replace(" ", "_")

@@ -7,9 +7,10 @@ import pytest
 from PIL import Image
 
 from configs import retrieve as retrieve_config
+from experiments.retrieve import answers
 from experiments.retrieve import study as retrieve
 from experiments.weak_labels import draws
-from jaxface.data import folders
+from jaxface.data import LabeledImages, folders
 from jaxface.data.splits import Split
 from jaxface.runtime import launch
 from tests.experiments import again
@@ -96,11 +97,63 @@ def test_a_smaller_width_is_the_leading_axes_of_one_fit(monkeypatch):
     assert widths == [2.0]
 
 
+def test_fewer_classes_are_among_the_more(rng):
+    ids = np.repeat(np.arange(5, dtype=np.int32), 4)
+    x, parts = rng.normal(size=(20, 30)), (np.arange(20)[::2], np.arange(20)[1::2])
+    config = config_of(None)
+    of_split = []
+    for split in (0, 1):
+        few, _ = retrieve._problem(config, x, ids, parts, 2, split)
+        many, task = retrieve._problem(config, x, ids, parts, 4, split)
+        assert set(few) < set(many)
+        assert np.bincount(ids[many]).max() == 4
+        assert len(np.unique(ids[few])) == 2
+        np.testing.assert_array_equal(task.x, x[many])
+        assert not set(task.split.train) & set(task.split.test)
+        assert np.bincount(np.asarray(task.ids)[task.split.train]).tolist() == [2] * 4
+        of_split.append(tuple(np.unique(ids[few])))
+    assert of_split[0] != of_split[1]
+
+
+def test_pictures_of_a_generator_by_the_number_of_classes(tmp_path, monkeypatch):
+    """The methods stand in for what they are: the features as they are."""
+    monkeypatch.setattr(retrieve.draws, "choose_setting", lambda *rest: {})
+    monkeypatch.setattr(retrieve.draws, "embed", lambda task, *rest: draws.Embedded(task.x[None]))
+    config = config_of(None, methods=("kernel_rca", "kernel_np_per"), num_classes=(3, 5)).unlock()
+    config.data.loader = "made"
+    options = {"num_classes": 5, "images_per_class": 13, "size": (32, 32), "variation": 0.5, "off_topic": 0.1}
+    config.data.options = options
+    results = launch.execute(retrieve.run, config.lock(), tmp_path / "run")
+    few, many = (results[f"correct in the top 6, pixels, rooted and balanced, {number} classes"] for number in (3, 5))
+    assert few > many > 6 / 5  # harder among more, and better than chance
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "made by a generator" in page
+    assert "Kernel NP-PER minus kernel RCA, mean over splits" in page
+    figures = {path.name for path in (tmp_path / "run" / "figures").iterdir()}
+    assert {"classes_rooted_and_balanced.svg", "gain_rooted_and_balanced.svg"} <= figures
+    assert {"answers_kernel_np_per.png", "answers_kernel_rca.png", "answers_pixels.png"} <= figures
+
+
+def test_right_answers_are_framed_in_green_and_wrong_ones_are_pale():
+    images = np.zeros((3, 40, 40, 3), np.float32)
+    photographs = LabeledImages(images=images, ids=np.array([0, 0, 1]), names=("leaf", "sea"))
+    right, wrong, query = (answers._picture(photographs, row, of) for row, of in ((1, 0), (2, 0), (0, None)))
+    assert right.shape == (46, 46, 3)
+    assert right[0, 0, 1] > right[0, 0, 0]
+    assert wrong[0, 0, 1] < wrong[0, 0, 0]
+    assert right[20, 20].tolist() == query[20, 20].tolist() == [0, 0, 0]
+    assert wrong[20, 20].tolist() == [0.5] * 3
+    large = LabeledImages(images=np.zeros((1, 200, 100, 3), np.float32), ids=np.array([0]), names=("leaf",))
+    assert answers._picture(large, 0, None).shape == (56, 31, 3)
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
         ({"methods": ("kernel_rac",)}, "config.methods.*kernel_rca"),
         ({"scalings": ("square",)}, "config.scalings"),
+        ({"methods": ("joint_bayes",)}, "config.methods"),
+        ({"num_classes": (2, 4)}, r"config.num_classes must be at most 3 \(the classes there are\); got 4"),
         ({"per_class": 7}, r"config.per_class must be at most 6 \(the smallest class has 13 photographs\); got 7"),
     ],
 )
