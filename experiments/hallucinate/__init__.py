@@ -5,6 +5,7 @@ methods    every method behind one interface, with settings chosen on people who
 matching   KCFA, and all pairs of originals and reconstructions, counted
 streaming  a dictionary from one pass over a stream, killed and resumed at will
 claims     which statements of the paper hold on these faces
-report     tables, galleries and figures
+found      what all folds found
+report     tables, galleries and figures; pairs_report and stream_report write sections of it
 study      the stages, one after the other
 """

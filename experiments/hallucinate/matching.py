@@ -1,6 +1,12 @@
-"""Is the reconstruction recognised? KCFA of people who train, and all pairs of original and reconstructed faces."""
+"""Is the reconstruction recognised? KCFA of people who train, and all pairs of original and reconstructed faces.
+
+All pairs are counted and none is kept, so 16,028 images a side are 257 million pairs in the memory of two histograms.
+Intervals over people and calibrations need scores. Those of all pairs are kept while a fold has at most `max_kept`
+images, and otherwise those of people drawn at random whose images are at most as many.
+"""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -10,7 +16,7 @@ from ml_collections import ConfigDict
 
 from experiments.common import inputs
 from experiments.hallucinate.faces import FoldFaces
-from jaxface.core import pair_counts
+from jaxface.core import blocks, pair_counts
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.linalg import gram
 from jaxface.subspace import KernelMap, kcfa
@@ -18,6 +24,7 @@ from jaxface.subspace import KernelMap, kcfa
 SPAN = (-1.0, 1.0)  # of cosines
 
 ORIGINAL = "original"
+_ROWS = 512  # images that KCFA describes at a time: each needs a kernel value of every training image
 
 
 class Counted(NamedTuple):
@@ -25,19 +32,35 @@ class Counted(NamedTuple):
 
     genuine: np.ndarray  # int64 [b + 2]
     impostor: np.ndarray
-    scores: np.ndarray  # float32 [q, q]
+    scores: np.ndarray  # float32 [m, m], of the images that are kept
 
 
-def of_fold(config: ConfigDict, fold: FoldFaces, images: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def of_fold(
+    config: ConfigDict, fold: FoldFaces, images: Mapping[str, np.ndarray], *, seed: int
+) -> dict[str, np.ndarray]:
     """Originals `[q, d]` against originals, and against the reconstructions `[q, d]` of every method."""
     filters = trained(config, fold)
     originals = described(filters, fold.test)
-    probes = {ORIGINAL: originals} | {name: described(filters, each) for name, each in images.items()}
-    found = {"num_filters": np.asarray(filters.coefficients.shape[1])}
-    for name, rows in probes.items():
-        counted = all_pairs(originals, rows, fold.test_ids, num_bins=config.num_bins)
+    kept = images_kept(fold.test_ids, most=config.max_kept, seed=seed)
+    found = {"num_filters": np.asarray(filters.coefficients.shape[1]), "kept": kept}
+    for name, faces in {ORIGINAL: fold.test, **images}.items():
+        rows = originals if name == ORIGINAL else described(filters, faces)
+        counted = all_pairs(originals, rows, fold.test_ids, kept, num_bins=config.num_bins)
         found |= {f"{field}/{name}": value for field, value in counted._asdict().items()}
     return found
+
+
+def images_kept(ids: np.ndarray, *, most: int, seed: int) -> np.ndarray:
+    """Rows `[m]` whose scores are kept: all if they are at most `most`, or else those of people drawn at random.
+
+    People are drawn one after the other as long as the images of all of them fit; two are always kept.
+    """
+    if len(ids) <= most:
+        return np.arange(len(ids))
+    people, sizes = np.unique(ids, return_counts=True)
+    order = np.random.default_rng((seed, 6)).permutation(people.size)
+    fitting = np.count_nonzero(np.cumsum(sizes[order]) <= most)
+    return np.flatnonzero(np.isin(ids, people[order[: max(fitting, 2)]]))
 
 
 def trained(config: ConfigDict, fold: FoldFaces) -> KernelMap:
@@ -58,16 +81,21 @@ def described(filters: KernelMap, images: np.ndarray) -> np.ndarray:
     return np.asarray(_describe(filters, jnp.asarray(images, filters.train.dtype)), np.float32)
 
 
-_describe = jax.jit(jax.vmap(kcfa.encode, in_axes=(None, 0)))
+@jax.jit
+def _describe(filters: KernelMap, images: jax.Array) -> jax.Array:
+    return blocks.map_rows(partial(kcfa.encode, filters), images, block_size=_ROWS)
 
 
-def all_pairs(gallery: np.ndarray, probes: np.ndarray, ids: np.ndarray, *, num_bins: int) -> Counted:
-    """Counts of all pairs of a gallery row and a probe row `[q, c]` but those of one image, which are of one number."""
+def all_pairs(gallery: np.ndarray, probes: np.ndarray, ids: np.ndarray, kept: np.ndarray, *, num_bins: int) -> Counted:
+    """Counts of all pairs of rows of gallery and probes `[q, c]` but those of one image, which has one row in each.
+
+    The scores are those of the rows `kept` `[m]`.
+    """
     images = np.arange(len(ids)), np.arange(len(ids))
     counts = pair_counts.count_cross(
         inner_products, None, gallery, ids, probes, ids, images=images, num_bins=num_bins, span=SPAN
     )
-    return Counted(counts.genuine, counts.impostor, gallery @ probes.T)
+    return Counted(counts.genuine, counts.impostor, gallery[kept] @ probes[kept].T)
 
 
 def inner_products(_: None, a: jax.Array, b: jax.Array) -> jax.Array:

@@ -2,94 +2,21 @@
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.common import ratios, trials
-from experiments.common.ratios import Trials
-from experiments.hallucinate import claims, stream_report
-from experiments.hallucinate.matching import ORIGINAL, SPAN
+from experiments.hallucinate import claims, pairs_report, stream_report
+from experiments.hallucinate.found import Found
+from experiments.hallucinate.matching import ORIGINAL
 from experiments.hallucinate.methods import Names, psnr
-from jaxface.metrics import bootstrap, calibration, reconstruction, streaming, verification
-from jaxface.metrics.intervals import Interval
-from jaxface.metrics.verification import Roc
+from experiments.hallucinate.pairs_report import Matched
+from jaxface.metrics import reconstruction
 from jaxface.reports import figures, sheets
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section
 from jaxface.reports.tables import Cell, Estimate, Table, percent, percent_interval, with_interval
 from jaxface.sparse import kernel_ksvd
-
-_FAR = 0.01
-
-
-class Found(NamedTuple):
-    """All folds together."""
-
-    shape: tuple[int, int]
-    mask: np.ndarray  # bool [d]
-    ids: np.ndarray  # [q], who is shown
-    fold: np.ndarray  # [q]
-    originals: np.ndarray  # [q, d]
-    images: Mapping[str, np.ndarray]  # reconstructions [q, d] by name
-    names: Names
-    settings: Mapping[str, str]  # of all folds, in words
-    validity: Mapping[str, Mapping[str, np.ndarray]]  # of methods that invert features, all folds
-    counts: Mapping[str, np.ndarray]  # genuine and impostor [2, b + 2]
-    scores: Mapping[str, list[np.ndarray]]  # [q, q] of every fold
-    num_filters: list[int]
-    num_train: int
-
-    @property
-    def psnr(self) -> dict[str, np.ndarray]:
-        """PSNR of every image `[q]` by every method."""
-        return {name: psnr(images, self.originals) for name, images in self.images.items()}
-
-
-class Matched(NamedTuple):
-    """A verification result."""
-
-    curve: Roc
-    rate: Interval
-    eer: Interval
-    cllr: Interval  # of cosines calibrated on other people of the fold
-    min_cllr: float
-
-
-def matched(config: ConfigDict, found: Found) -> dict[str, Matched]:
-    """ROC, VR at 1 % FAR, EER and min Cllr from the counts of all pairs, and Cllr, with intervals over people."""
-    edges = np.linspace(*SPAN, config.kcfa.num_bins + 1)
-    results = {}
-    for name, (genuine, impostor) in found.counts.items():
-        curve = streaming.roc(edges, genuine, impostor)
-        folds = _trials(found, name)
-        drawn = _bootstrap(config, folds)
-        llr = [each._replace(scores=ratios.across_people(each, seed=config.seed)) for each in folds]
-        cllr = Interval(*ratios.over_people(llr, num_resamples=config.kcfa.num_resamples, seed=config.seed)[1])
-        (low,), (high,) = map(np.ravel, drawn.verification_rate[1:])  # one rate was asked for
-        rate = Interval(verification.verification_rate(curve, _FAR), low, high)
-        eer = drawn.eer._replace(estimate=verification.eer(curve))
-        results[name] = Matched(curve, rate, eer, cllr, calibration.min_cllr(curve))
-    return results
-
-
-def _trials(found: Found, name: str) -> list[Trials]:
-    """All ordered pairs of each fold but those of an image with itself."""
-    folds = []
-    for fold, matrix in enumerate(found.scores[name]):
-        ids = found.ids[found.fold == fold]
-        i, j = np.nonzero(~np.eye(len(ids), dtype=bool))
-        folds.append(Trials(matrix[i, j], ids[i], ids[j]))
-    return folds
-
-
-def _bootstrap(config: ConfigDict, folds: list[Trials]) -> bootstrap.SubjectIntervals:
-    scores, first, second = (np.concatenate(fields) for fields in zip(*folds, strict=True))
-    return bootstrap.subject_bootstrap(
-        scores, first == second, first, second, rng=np.random.default_rng(config.seed),
-        num_resamples=config.kcfa.num_resamples, far=(_FAR,),
-    )  # fmt: skip
 
 
 def headline(config: ConfigDict, found: Found, results: Mapping[str, Matched]) -> Table:
@@ -137,7 +64,7 @@ def sections(
         _gallery(config, found),
         _claims(config, found, results),
         _fidelity(found),
-        _verification(config, found, results),
+        pairs_report.section(config, found, results, _shown(found)),
         _other_masks(found, masks),
         stream_report.section(config.streaming, streamed),
         _burden(found),
@@ -246,53 +173,6 @@ def _fidelity(found: Found) -> Section:
             Picture("psnr_histogram.svg", figures.to_svg(histogram), "Distribution of the PSNR of images."),
         ),
     )
-
-
-def _largest_share(found: Found) -> float:
-    """The largest share of one person in the genuine pairs of a fold."""
-    return max(trials.share_of(found.ids[found.fold == fold]) for fold in np.unique(found.fold))
-
-
-def _verification(config: ConfigDict, found: Found, results: Mapping[str, Matched]) -> Section:
-    lines = [Curve("original faces", results[ORIGINAL].curve.far, results[ORIGINAL].curve.vr)]
-    lines += [
-        Curve(found.names.labels[name], results[name].curve.far, results[name].curve.vr) for name in _shown(found)
-    ]
-    figure = figures.roc(lines, title="Reconstructions against originals")
-    pairs = int(found.counts[ORIGINAL].sum())
-    filters = ", ".join(map(str, sorted(set(found.num_filters))))
-    bounds = streaming.eer_bounds(results[ORIGINAL].curve)
-    return Section(
-        "Is the face recognised?",
-        (
-            f"KCFA with {filters} filters of people who train compares every original with every reconstruction, "
-            f"{pairs:,} ordered pairs; an image and its own reconstruction are left out. Nobody gives more than "
-            f"{config.max_images} images; one person makes at most {100 * _largest_share(found):.0f} % of the genuine "
-            "pairs. Scores are counted in bins as "
-            "they are made: the EER of the originals, for one, lies between "
-            f"{100 * bounds.low:.3f} and {100 * bounds.high:.3f} %.",
-            Picture("roc.svg", figures.to_svg(figure), "Verification of people whom neither side was trained on."),
-            "A cosine of KCFA is no log-likelihood ratio and has a Cllr only after calibration: the test people of a "
-            f"fold are cut into {ratios.NUM_FOLDS} parts, and slope and offset of a pair are fitted to the pairs of "
-            "people in other parts. Cllr is in bits: 1 says nothing. min Cllr is what the best monotone calibration "
-            "of the whole would reach.",
-            _ratio_table(found, results),
-        ),
-    )
-
-
-def _ratio_table(found: Found, results: Mapping[str, Matched]) -> Table:
-    labels = {ORIGINAL: "original faces", **found.names.labels}
-    rows: list[tuple[Cell, ...]] = [
-        (
-            labels[name],
-            percent_interval(each.eer),
-            with_interval(each.cllr, digits=3),
-            Estimate(each.min_cllr, digits=3),
-        )
-        for name, each in results.items()
-    ]
-    return Table(("method", "EER %", "Cllr, calibrated", "min Cllr"), rows, "95 % intervals over people")
 
 
 def _other_masks(found: Found, masks: Mapping[str, np.ndarray]) -> Section:

@@ -13,15 +13,17 @@ _TITLES = {"dw_ksvd": "DW-KSVD", "fastfood_dw_ksvd": "Fastfood DW-KSVD {expansio
 
 def section(config: ConfigDict, streamed: Mapping[str, np.ndarray]) -> Section:
     """What was learnt from, and each dictionary on faces that were held out; `config` is the section `streaming`."""
-    num_faces, size = int(streamed["num_faces"]), int(streamed["batch_size"])
-    what = "variations of the training faces, each made once" if config.num_faces else "training faces, each seen once"
+    num_faces, size, twice = (int(streamed[name]) for name in ("num_faces", "batch_size", "num_seen_twice"))
+    what = "variations of the training faces" if config.num_faces else "training faces"
+    replaced, cut = (int(streamed[name]) for name in ("num_replaced", "num_cut"))
+    seen = f"each seen once, and the first {twice:,} again at the end" if twice else "each seen once"
     return Section(
         "A dictionary from a stream",
         (
-            f"{_TITLES[config.method].format(**config)} from {num_faces:,} {what}, in batches of {size:,}. The stream "
-            f"remembers its {config.num_atoms:,} atoms and three numbers for each. {int(streamed['num_replaced']):,} "
-            f"atoms were placed anew, and {int(streamed['num_cut']):,} steps were shortened so that the error could "
-            "not rise. A run that was killed goes on from its last checkpoint, with the same result.",
+            f"{_TITLES[config.method].format(**config)} from {num_faces:,} {what}, {seen}, in batches of {size:,}. "
+            f"The stream remembers its {config.num_atoms:,} atoms and three numbers for each. {replaced:,} "
+            f"atoms were placed anew, and {cut:,} steps were shortened so that the error could not rise. A run that "
+            "was killed goes on from its last checkpoint, with the same result.",
             table(config, streamed),
         ),
     )

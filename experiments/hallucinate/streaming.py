@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -13,14 +14,13 @@ from experiments.common import fields
 from experiments.hallucinate import methods
 from experiments.hallucinate.faces import FoldFaces
 from jaxface import hallucination
-from jaxface.core import checks, prng
-from jaxface.core.blocks import each_row
+from jaxface.core import blocks, checks, prng
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.data import stream
 from jaxface.data.stream import Source
 from jaxface.faces import variation
 from jaxface.hallucination import Hallucinator
-from jaxface.runtime import params_io
+from jaxface.runtime import params_io, resources
 from jaxface.runtime.checkpoint import run_in_segments
 from jaxface.runtime.log import progress
 from jaxface.runtime.workdir import Workdir
@@ -28,6 +28,7 @@ from jaxface.sparse import decode, ksvd, omp, online
 from jaxface.sparse.dictionary import Dictionary
 
 STREAM = "one pass over a stream"
+_BLOCK_SIZE = 256  # signals that are coded at a time to judge a dictionary
 
 
 class Learner(NamedTuple):
@@ -44,7 +45,8 @@ def check(config: ConfigDict) -> None:
     fields.words(config, "inverse", methods.FUNCTIONS["inverse"], section="streaming")
     sizes = ("num_atoms", "sparsity", "batches_a_segment", "num_first", "expansion")
     fields.counts(config, *sizes, section="streaming")
-    fields.counts(config, "num_faces", "batch_size", "num_first_iters", "num_iters", minimum=0, section="streaming")
+    may_be_zero = ("num_faces", "batch_size", "num_first_iters", "num_seen_twice", "num_iters")
+    fields.counts(config, *may_be_zero, minimum=0, section="streaming")
     fields.positive(config, "beta", section="streaming")
     fields.shares(config, "quantile", above_zero=True, section="streaming")
     fields.shares(config, "scale", "brightness", section="streaming")
@@ -54,36 +56,35 @@ def check(config: ConfigDict) -> None:
 def of_fold(config: ConfigDict, fold: FoldFaces, mask: np.ndarray, workdir: Workdir) -> dict[str, np.ndarray]:
     """Relative errors `|Y - D X|^2 / |Y|^2` of held-out signals, PSNR, and bytes, by dictionary; keeps the model.
 
-    The pass saves its state after every segment; a killed pass continues from the last one. It ends with the last whole
-    segment.
+    The pass saves its state after every segment; a killed pass continues from the last one.
     """
     faces = source(config, fold)
     size = config.batch_size or online.batch_size(config.num_atoms)
-    checks.at_most("config.streaming: a segment of batch_size * batches_a_segment", size * config.batches_a_segment,
-                   faces.num_rows, "the faces of the pass")  # fmt: skip
-    checks.at_most("config.streaming.num_first", config.num_first, faces.num_rows, "the faces of the pass")
+    rows = rows_of_pass(config, faces.num_rows, size)
     key = prng.stream(jax.random.key(config.seed), "stream")
     sample = jnp.asarray(faces.read(np.arange(config.num_first)))
     learner = METHODS[config.method](key, config, sample, mask)
     start = first_dictionary(key, config, learner.transform(sample))
-    rows = [judged("first dictionary", start, 0, config, learner, fold, mask)]
+    found = [judged("first dictionary", start, 0, config, learner, fold, mask)]
     if config.num_iters:
-        found, num_bytes = in_memory(config, learner, start, fold)
+        best, num_bytes = in_memory(config, learner, start, fold)
         name = f"K-SVD in memory, {config.num_iters} sweeps"
-        rows.append(judged(name, found, num_bytes, config, learner, fold, mask))
+        found.append(judged(name, best, num_bytes, config, learner, fold, mask))
+        del best
     state = online.init(start)
     del start  # a dictionary may be a good part of the memory
-    state = one_pass(config, faces, learner, state, size, workdir)
+    state = one_pass(config, faces, rows, learner, state, size, workdir)
     num_bytes = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
-    rows.append(judged(STREAM, state.dictionary, num_bytes, config, learner, fold, mask))
+    found.append(judged(STREAM, state.dictionary, num_bytes, config, learner, fold, mask))
     workdir.write_bytes("params/stream.safetensors", params_io.to_bytes(learner.model(state.dictionary)))
-    names, errors, psnr, sizes = (np.array(column) for column in zip(*rows, strict=True))
+    names, errors, psnr, sizes = (np.array(column) for column in zip(*found, strict=True))
     return {
         "names": names,
         "errors": errors,
         "psnr": psnr,
         "bytes": sizes,
-        "num_faces": np.asarray(int(state.num_batches) * size),
+        "num_faces": np.asarray(faces.num_rows),
+        "num_seen_twice": np.asarray(len(rows) - faces.num_rows),
         "batch_size": np.asarray(size),
         "num_signals": np.asarray(state.atoms.shape[1]),
         "num_cut": np.asarray(state.num_cut),
@@ -101,8 +102,9 @@ def judged(
     mask: np.ndarray,
 ) -> tuple[str, float, float, int]:
     """Name, relative error and PSNR on the people of the test, and the bytes kept in memory while learning."""
-    signals = np.asarray(learner.transform(jnp.asarray(fold.test)))
-    error = relative_error(dictionary, signals, config.sparsity)
+    resources.return_freed_memory()
+    error = float(relative_error(dictionary, learner.transform(jnp.asarray(fold.test)), sparsity=config.sparsity))
+    resources.return_freed_memory()
     images = methods.rebuilt(learner.model(dictionary), fold.test, mask)
     return name, error, float(methods.psnr(images, fold.test).mean()), num_bytes
 
@@ -183,25 +185,56 @@ def first_dictionary(key: jax.Array, config: ConfigDict, signals: jax.Array) -> 
     return start
 
 
+def rows_of_pass(config: ConfigDict, num_rows: int, size: int) -> np.ndarray:
+    """The rows of a pass in its order, in whole batches of that size.
+
+    The faces of the first dictionary come late: while they are its atoms, their errors are zero and teach nothing. Then
+    the pass begins again, because what its first faces taught has faded: `num_seen_twice` faces, and more of them until
+    the last batch is full.
+    """
+    counts = {"batch_size": size, "num_first": config.num_first, "num_seen_twice": config.num_seen_twice}
+    for field, count in counts.items():
+        checks.at_most(f"config.streaming.{field}", count, num_rows, "the faces of the pass")
+    num_batches = blocks.num_blocks(num_rows + config.num_seen_twice, size)
+    return np.resize(np.roll(np.arange(num_rows), -config.num_first), num_batches * size)
+
+
 def one_pass(
-    config: ConfigDict, faces: Source, learner: Learner, state: online.State, size: int, workdir: Workdir
+    config: ConfigDict,
+    faces: Source,
+    rows: np.ndarray,
+    learner: Learner,
+    state: online.State,
+    size: int,
+    workdir: Workdir,
 ) -> online.State:
-    """The state after the whole segments of a pass, resumed from the last checkpoint if there is one."""
-    segment = config.batches_a_segment
-    num_batches = faces.num_rows // (size * segment) * segment
+    """The state after a pass over these rows, resumed from the last checkpoint if there is one.
+
+    The state that came cannot be read afterwards: its memory is reused.
+    """
+    segment, num_batches = config.batches_a_segment, len(rows) // size
     batches: Iterator[Any] | None = None
 
-    def advance(state: online.State, begin: int) -> online.State:
+    def advance(state: online.State, number: int) -> online.State:
         nonlocal batches
         if batches is None:
-            left = itertools.islice(stream.batches(faces, batch_size=size, start=begin), num_batches - begin)
+            begin = number * segment
+            left = stream.batches(faces, batch_size=size, rows=rows, start=begin)
             batches = progress(left, "stream", total=num_batches, start=begin, each=size, unit="faces")
-        some = (batch.features for batch in itertools.islice(batches, segment))
-        state, info = online.fit_stream(state, some, sparsity=config.sparsity, features=learner.transform)
+        some = (_after_freeing(batch.features) for batch in itertools.islice(batches, segment))
+        state, info = online.fit_stream(state, some, sparsity=config.sparsity, features=learner.transform, donate=True)
         raise_if_failed(info, "stream")
+        resources.return_freed_memory()  # of the last batch, before the checkpoint
         return state
 
-    return run_in_segments(workdir.path / "checkpoints", advance, state, num_steps=num_batches, every=segment)
+    num_segments = blocks.num_blocks(num_batches, segment)
+    return run_in_segments(workdir.path / "checkpoints", advance, state, num_steps=num_segments, every=1)
+
+
+def _after_freeing(batch: np.ndarray) -> np.ndarray:
+    """A batch, once the memory of the batches before is returned: its gaps would add up to gigabytes."""
+    resources.return_freed_memory()
+    return batch
 
 
 def in_memory(config: ConfigDict, learner: Learner, start: Dictionary, fold: FoldFaces) -> tuple[Dictionary, int]:
@@ -212,8 +245,12 @@ def in_memory(config: ConfigDict, learner: Learner, start: Dictionary, fold: Fol
     return found, signals.nbytes
 
 
-def relative_error(dictionary: Dictionary, x: np.ndarray, sparsity: int) -> float:
-    """`|Y - D X|^2 / |Y|^2` with codes by OMP."""
-    codes = omp.encode_batch(dictionary, x, sparsity=sparsity)
-    rebuilt = np.asarray(each_row(decode, dictionary, codes))
-    return float(((x - rebuilt) ** 2).sum() / (x**2).sum())
+@partial(jax.jit, static_argnames="sparsity")
+def relative_error(dictionary: Dictionary, x: jax.Array, *, sparsity: int) -> jax.Array:
+    """`|Y - D X|^2 / |Y|^2` with codes by OMP, for some signals at a time."""
+    encode = omp.batch_encoder(dictionary, sparsity=sparsity)
+
+    def squared_error(signal: jax.Array) -> jax.Array:
+        return ((signal - decode(dictionary, encode(signal))) ** 2).sum()
+
+    return blocks.map_rows(squared_error, x, block_size=_BLOCK_SIZE).sum() / (x**2).sum()

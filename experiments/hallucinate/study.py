@@ -7,18 +7,20 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common import fields, inputs, models
 from experiments.common.publish import publish
-from experiments.hallucinate import faces, matching, methods, report, streaming
+from experiments.hallucinate import faces, matching, methods, pairs_report, report, streaming
 from experiments.hallucinate.faces import Faces, FoldFaces
+from experiments.hallucinate.found import Found
 from experiments.hallucinate.matching import ORIGINAL
-from experiments.hallucinate.report import Found
 from jaxface import hallucination
 from jaxface.core import checks
+from jaxface.runtime import resources
 from jaxface.runtime.workdir import Workdir
 
 
@@ -40,13 +42,18 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     for of_method in made[0].values():
         models.write(workdir, of_method)
     pairs = [
-        workdir.stage(f"fold-{k}-pairs", partial(matching.of_fold, config.kcfa, fold, _images(made[k])))
+        workdir.stage(
+            f"fold-{k}-pairs", partial(matching.of_fold, config.kcfa, fold, _images(made[k]), seed=config.seed)
+        )
         for k, fold in enumerate(folds)
     ]
     masks = workdir.stage("masks", partial(other_masks, config, data, folds[0]))
+    jax.clear_caches()  # the programs of the fits hold 200 MB
+    resources.return_freed_memory()
     streamed = workdir.stage("stream", partial(streaming.of_fold, config.streaming, folds[0], mask, workdir))
+    resources.return_freed_memory()
     found = together(config, data, mask, folds, made, pairs)
-    results = report.matched(config, found)
+    results = pairs_report.matched(config, found)
     publish(
         workdir,
         title="A face from its eye region",
@@ -76,7 +83,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
 def check(config: ConfigDict) -> None:
     """Refuses values of fields that no stage can use."""
     methods.check(config)
-    fields.counts(config, "max_images", "num_folds", "kcfa.min_images", "kcfa.num_bins", minimum=2)
+    fields.counts(config, "max_images", "num_folds", "kcfa.min_images", "kcfa.num_bins", "kcfa.max_kept", minimum=2)
     fields.counts(config, "num_tests", "num_resamples", "num_shown", "kcfa.num_resamples")
     checks.at_most("config.num_tests", config.num_tests, config.num_folds, "config.num_folds")
     fields.shares(config, "tuning_part", above_zero=True)
@@ -134,6 +141,7 @@ def together(
             for name in (ORIGINAL, *names)
         },
         scores={name: [each[f"scores/{name}"] for each in pairs] for name in (ORIGINAL, *names)},
+        kept=[each["kept"] for each in pairs],
         num_filters=[int(each["num_filters"]) for each in pairs],
         num_train=len(folds[0].train),
     )

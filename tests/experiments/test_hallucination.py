@@ -5,13 +5,17 @@ import numpy as np
 import pytest
 
 from configs import hallucinate
-from experiments.hallucinate import claims, faces, matching, methods, report, stream_report, streaming
+from experiments.hallucinate import claims, faces, matching, methods, pairs_report, report, stream_report, streaming
+from experiments.hallucinate.found import Found
 from jaxface.data import synthetic
 from jaxface.features import dekernelize, forms
 from jaxface.metrics import streaming as counting
 from jaxface.metrics import verification
 from jaxface.metrics.intervals import Interval
 from jaxface.runtime.workdir import Workdir
+from jaxface.sparse import omp
+from jaxface.sparse.dictionary import Dictionary
+from tests.tolerances import assert_close
 
 
 @pytest.fixture
@@ -108,7 +112,7 @@ def test_all_pairs_but_those_of_an_image_with_itself(rng):
     ids = np.array([0, 0, 1, 1, 1, 2])
     left, right = (rng.normal(size=(6, 4)).astype(np.float32) for _ in range(2))
     left, right = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (left, right))
-    found = matching.all_pairs(left, right, ids, num_bins=4096)
+    found = matching.all_pairs(left, right, ids, np.arange(6), num_bins=4096)
     others = ~np.eye(6, dtype=bool)
     scores, same = (left @ right.T)[others], (ids[:, None] == ids[None, :])[others]
     assert found.genuine.sum() == same.sum() == 8
@@ -117,6 +121,70 @@ def test_all_pairs_but_those_of_an_image_with_itself(rng):
     curve = counting.roc(np.linspace(*matching.SPAN, 4097), found.genuine, found.impostor)
     bounds = counting.eer_bounds(curve)
     assert bounds.low - 1e-9 <= verification.eer(verification.roc(scores, same)) <= bounds.high + 1e-9
+
+
+@pytest.fixture
+def responses(rng):
+    """Unit codes of 120 images of 40 people, the same ones blurred, and who is shown."""
+    ids = np.repeat(np.arange(40), 3)
+    left = rng.normal(size=(40, 8))[ids] + 0.8 * rng.normal(size=(120, 8))
+    sides = left, left + 0.5 * rng.normal(size=left.shape)
+    return *((x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32) for x in sides), ids
+
+
+def counted(responses, most):
+    """The fields of all folds that the verification needs, of two folds of 20 people."""
+    left, right, ids = responses
+    fold = (ids >= 20).astype(int)
+    kept, parts = [], []
+    for number in range(2):
+        rows = np.flatnonzero(fold == number)
+        kept.append(matching.images_kept(ids[rows], most=most, seed=number))
+        parts.append(matching.all_pairs(left[rows], right[rows], ids[rows], kept[-1], num_bins=4096))
+    fields = dict.fromkeys(Found._fields) | {"ids": ids, "fold": fold, "kept": kept}
+    counts = np.stack([sum(part[kind] for part in parts) for kind in range(2)])
+    return Found(**fields | {"counts": {"blurred": counts}, "scores": {"blurred": [part.scores for part in parts]}})
+
+
+def test_the_verification_from_counts_is_that_of_all_scores(responses, config):
+    found = pairs_report.matched(config, counted(responses, most=60))["blurred"]
+    left, right, ids = responses
+    pairs = (ids[:, None] // 20 == ids[None, :] // 20) & ~np.eye(len(ids), dtype=bool)
+    scores, same = (left @ right.T)[pairs], (ids[:, None] == ids[None, :])[pairs]
+    exact = verification.roc(scores, same)
+    bounds = counting.eer_bounds(found.curve), counting.verification_rate_bounds(found.curve, 0.01)
+    for (low, high), value in zip(bounds, (verification.eer(exact), verification.verification_rate(exact, 0.01)),
+                                  strict=True):  # fmt: skip
+        assert low - 1e-9 <= value <= high + 1e-9
+        assert high - low < 0.01
+    for interval in (found.rate, found.eer, found.cllr):
+        assert interval.low < interval.estimate < interval.high
+
+
+def test_intervals_of_more_people_than_are_kept(responses, config):
+    """All pairs are counted; the intervals are those of the people kept, narrowed, about the estimate of all."""
+    whole, part = (counted(responses, most=most) for most in (60, 31))
+    assert [len(rows) for rows in part.kept] == [30, 30]  # whole people alone
+    assert all(np.bincount(part.ids[part.fold == k][part.kept[k]]).max() == 3 for k in range(2))
+    assert [scores.shape for scores in part.scores["blurred"]] == [(30, 30)] * 2
+    np.testing.assert_array_equal(part.counts["blurred"], whole.counts["blurred"])
+    (of_part,), (of_whole,) = (pairs_report.matched(config, found).values() for found in (part, whole))
+    assert of_part.eer.estimate == of_whole.eer.estimate
+    assert of_part.min_cllr == of_whole.min_cllr
+    assert of_part.eer.low < of_part.eer.estimate < of_part.eer.high
+    assert pairs_report.num_people(part) == (20, 40)
+    assert pairs_report.of_all(Interval(0.2, 0.1, 0.4), 0.3, 0.5) == pytest.approx((0.3, 0.25, 0.4))
+    assert pairs_report.of_all(Interval(0.2, 0.1, 0.4), 0.3, 1.0) == (0.3, 0.1, 0.4)
+    assert pairs_report.of_all(Interval(0.2, 0.1, 0.4), 0.01, 0.5).low == 0.0
+
+
+def test_two_people_are_kept_whatever_the_room():
+    ids = np.array([4, 4, 4, 7, 9, 9, 9])
+    assert matching.images_kept(ids, most=7, seed=0).tolist() == list(range(7))
+    for seed in range(4):
+        assert np.unique(ids[matching.images_kept(ids, most=2, seed=seed)]).size >= 2
+    assert pairs_report.largest_share(ids) == 0.5
+    assert np.isnan(pairs_report.largest_share(np.arange(3)))
 
 
 def test_settings_are_those_that_held_out_people_prefer(data, config):
@@ -144,9 +212,9 @@ def fold(data, config):
 
 @pytest.fixture
 def passes(config, fold, tmp_path):
-    """The settings of a pass over 240 variations of 120 faces, and the arrays that it ends with in a folder."""
+    """The settings of a pass over 130 variations of 120 faces, and the arrays that it ends with in a folder."""
     settings = config.streaming.unlock()
-    settings.update(num_faces=240, batch_size=40, shift=0.5)
+    settings.update(num_faces=130, batch_size=40, num_seen_twice=60, shift=0.5)
 
     def run(folder):
         with contextlib.closing(Workdir(tmp_path / folder, {})) as workdir:
@@ -172,16 +240,43 @@ def test_a_killed_stream_goes_on_to_the_same_end(method, passes, tmp_path, monke
     with pytest.raises(KeyboardInterrupt):
         run("killed")
     again = run("killed")
-    assert len(calls) == 2 + 2  # three segments, of which one was done
+    assert len(calls) == 2 + 2  # three segments, of which one was done; the last one has a single batch
     for name, value in whole.items():
         np.testing.assert_array_equal(again[name], value, err_msg=name)
     models = [(tmp_path / name / "params/stream.safetensors").read_bytes() for name in ("whole", "killed")]
     assert models[0] == models[1]
-    assert int(whole["num_faces"]) == 240
+    assert (int(whole["num_faces"]), int(whole["num_seen_twice"])) == (130, 70)
     assert streaming.headline(whole)["psnr"] == whole["psnr"][-1] > 10
     assert ("K-SVD in memory, 1 sweeps" in whole["names"]) == (settings.num_iters == 1)
     text = [str(cell) for row in stream_report.table(settings, whole).rows for cell in row]
     assert "one pass over a stream" in text
+    assert "130 variations" in str(stream_report.section(settings, whole).blocks[0])
+    assert "the first 70 again at the end" in str(stream_report.section(settings, whole).blocks[0])
+
+
+def test_the_order_of_a_pass(config):
+    """Whole batches: the faces of the first dictionary come late, and then those before them once more."""
+    settings = config.streaming.unlock()
+    settings.update(num_first=3, batch_size=4)
+    once = [3, 4, 5, 6, 7, 8, 9, 0, 1, 2]
+    for twice, size, again in ((0, 5, 0), (2, 4, 2), (1, 5, 5), (3, 5, 5), (10, 5, 10), (9, 7, 11)):
+        settings.num_seen_twice = twice
+        assert streaming.rows_of_pass(settings, 10, size).tolist() == (once * 3)[: 10 + again]
+    for field in ("batch_size", "num_first", "num_seen_twice"):
+        settings.update(batch_size=4, num_first=3, num_seen_twice=2)
+        settings[field] = 11
+        with pytest.raises(ValueError, match=rf"config.streaming.{field} must be at most 10 \(the faces of the pass\)"):
+            streaming.rows_of_pass(settings, 10, settings.batch_size)
+
+
+def test_errors_of_a_dictionary_are_those_of_its_codes(rng):
+    """Two blocks, the last one padded."""
+    x = rng.normal(size=(300, 6)).astype(np.float32)
+    dictionary = Dictionary(atoms=rng.normal(size=(6, 9)).astype(np.float32))
+    codes = jax.tree.map(np.asarray, omp.encode_batch(dictionary, x, sparsity=2))
+    rebuilt = np.einsum("dns,ns->nd", dictionary.atoms[:, codes.indices], codes.values)
+    expected = ((x - rebuilt) ** 2).sum() / (x**2).sum()
+    assert_close(streaming.relative_error(dictionary, x, sparsity=2), expected, factor=10)
 
 
 def test_any_face_of_a_pass_can_be_made_again(config, fold):
