@@ -10,6 +10,11 @@ the noise; with logistic regression 5.2 and 5.9 %. EER of the cosine: 8.3 and 6.
 views, 5 minutes. Expected: the first answer is another capture of the person for 81 % of the probes by the likelihood
 ratio and for 71 % by CCA.
 
+`:missing` removes views at random from a file with any number of them, `--config.views.root=orl_four_views.mat`
+`--config.views.variable=X --config.views.labels=Y`, in training, at test and in both, 5 minutes on a busy machine.
+Expected error of the super vector on these four views of ORL: 5.6 % with nothing missing, 32.5 % with half of the views
+missing in training and at test.
+
 `:lfw` takes the people of LFW with 20 images or more, `--config.data.root=LFW`, 4 minutes. Expected error with 5 images
 and logistic regression: 35.7 % for the Fisher vectors of both views, 32.5 % for the super vector.
 """
@@ -23,7 +28,7 @@ from configs import common
 def get_config(variant: str | None = None) -> ConfigDict:
     """All fields of the study."""
     config = common.base(x64=False)
-    config.source = "images"  # or views: a file with one pair of vectors for each image
+    config.source = "images"  # or a file with vectors of each image: views, a pair; missing, all views with gaps
     config.data = common.orl_faces(height=56, width=46)
     config.views = ConfigDict()
     config.views.root = placeholder(str)  # the MATLAB file
@@ -38,11 +43,12 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.views.latent_dims = (5, 10, 20, 40, 60, 80, 100)
     config.views.ridge = 0.01  # relative to the mean variance of a view
     config.views.num_iters = 30
+    config.missing = ConfigDict({"shares": (0.25, 0.5)})  # of the views of an image that are removed at random
     config.update(vectors())
     config.components = (4, 16, 32)  # further sizes, with config.latent_dim
     config.latent_dims = (4, 8, 16, 32, 48)  # further sizes, with config.num_components
     config.num_resamples = 500  # of people, for intervals of the verification
-    return common.variant(config, variant, {"smoke": _smoke, "lfw": _lfw, "two_view": _two_view})
+    return common.variant(config, variant, {"smoke": _smoke, "lfw": _lfw, "two_view": _two_view, "missing": _missing})
 
 
 def vectors() -> ConfigDict:
@@ -108,3 +114,12 @@ def _two_view(config: ConfigDict) -> None:
     config.latent_dim = 8
     config.components = (1,)
     config.latent_dims = (4, 8, 16)
+
+
+def _missing(config: ConfigDict) -> None:
+    """All views of a file, some of them removed."""
+    config.source = "missing"
+    config.num_train = (5,)
+    config.num_axes = 30
+    config.num_components = 1
+    config.latent_dim = 16

@@ -57,7 +57,7 @@ def check(config: ConfigDict, *, section: str = "") -> None:
 
 def path_of(config: ConfigDict) -> str | tuple[Path, ...] | None:
     """The path of the images or the views, for the record of a run."""
-    return config.views.root if config.source == "views" else inputs.path_of(config.data)
+    return config.views.root if config.source != "images" else inputs.path_of(config.data)
 
 
 def load(config: ConfigDict) -> Sets:

@@ -1,15 +1,19 @@
 """The study of super vectors: its splits, its classifiers, and retrieval across views of made-up people."""
 
+import itertools
+from functools import partial
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.io
 
 from configs import super_vector as config_file
-from experiments.super_vector import codes, cross_view, recognize, sets
+from experiments.super_vector import codes, cross_view, missing, recognize, sets
 from experiments.super_vector import study as super_vector
 from jaxface.data.splits import Split
 from jaxface.runtime import launch
+from tests import by_numpy
 from tests.experiments import again
 
 
@@ -142,6 +146,60 @@ def test_rank_one_of_both_tasks():
     scores = np.array([[9.0, 8, 0, 0], [1, 7, 0, 0], [5, 0, 9, 8], [0, 0, 8, 9]])
     same, other = cross_view._rates_of(scores, np.array([0, 0, 1, 1]))
     assert (same, other) == (0.75, 0.75)
+
+
+def test_views_are_removed_as_asked(rng):
+    """A larger share takes more of the same views, and an image keeps one."""
+    drawn = rng.random((200, 3))
+    masks = [missing.presence(drawn, np.full(200, share)) for share in (0.0, 0.25, 0.5, 1.0)]
+    assert masks[0].all()
+    assert 0.7 < masks[1].mean() < 0.8
+    assert all((small >= large).all() for small, large in itertools.pairwise(masks))
+    np.testing.assert_array_equal(masks[3].sum(axis=1), 1)
+    half = missing.presence(drawn, np.where(np.arange(200) < 100, 0.0, 0.5))
+    assert half[:100].all()
+    np.testing.assert_array_equal(half[100:], masks[2][100:])
+
+
+def test_coordinates_come_from_training_images_that_have_the_view(rng):
+    views = (rng.normal(size=(20, 6)), rng.normal(size=(20, 2)))
+    present, train = rng.random((20, 2)) > 0.3, np.arange(12)
+    config = changed("missing", num_axes=3)
+    found = missing.coordinates(config, views, present, train)
+    spoiled = tuple(np.where(present[:, [v]], view, 1e9) for v, view in enumerate(views))
+    for view, again_, mask in zip(found, missing.coordinates(config, spoiled, present, train), present.T, strict=True):
+        np.testing.assert_array_equal(view, again_)
+        assert view.shape == (20, 3)
+        assert (view[~mask] == 0).all()
+        own = view[:12][mask[:12]]
+        np.testing.assert_allclose(own.mean(axis=0), 0, atol=1e-9)
+        np.testing.assert_allclose((own**2).sum(axis=1).mean(), 1, rtol=1e-9)
+
+
+def test_missing_views_from_a_file(tmp_path, rng, monkeypatch):
+    """People who are far apart are found with half of the views; one run, without a program for every pattern."""
+    traced = missing.codes_of.__wrapped__
+    monkeypatch.setattr(missing, "codes_of", lambda *args, **sizes: by_numpy.evaluate(partial(traced, **sizes), *args))
+    fields = {
+        "num_train": (2,),
+        "num_splits": 2,
+        "num_axes": 4,
+        "latent_dim": 3,
+        "num_iters": 3,
+        "missing__shares": (0.5,),
+    }
+    config = changed("missing", views__root=str(two_views(tmp_path, rng)), **fields)
+    results = launch.execute(super_vector.run, config, tmp_path / "run")
+    assert len(results) == 4 * len(missing.METHODS)
+    for method in missing.METHODS:
+        whole, gaps = (results[f"error %, {method}, {words}, 2 images"] for words in ("nothing missing", "50 %, both"))
+        assert whole < 80  # by chance 90
+        assert whole < gaps < 90
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "Loss by missing views" in page
+    assert (tmp_path / "run" / "params" / "mixture.safetensors").is_file()
+    with pytest.raises(ValueError, match=r"--config\.views\.root is missing"):
+        missing.load(changed("missing"))
 
 
 def test_what_is_missing_is_named():
