@@ -23,6 +23,9 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.genuine = placeholder(str)  # instead of trials: one score a line of pairs that show one person
     config.impostor = placeholder(str)  # and of pairs that do not
     config.systems = ()  # further files of scores, "NAME=FILE" each: lines `a b score`, or a score a line
+    config.cohorts = ()  # "NAME=FILE", lines `file cohort score` for all files of the trials: the s-norm of a system
+    config.cohort_best = placeholder(int)  # of the cohort, the nearest alone: some hundred; None takes all
+    config.fuse = False  # all systems together, as one more
     config.columns = ConfigDict(
         {
             "a": placeholder(str),  # names or numbers of columns, where the usual names do not tell

@@ -27,6 +27,8 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.probes = _folder(min_people=0)  # identify: photos to name; names of folders only count right answers
     config.far = placeholder(float)  # share of impostors, or of strangers, who may pass; instead of the prior
     config.strangers = _folder(min_people=1)  # with far: known people who are in no fit and not in your data
+    config.cohort = _folder(min_people=0)  # verify: strangers to everything here, for s-normed scores beside the ratios
+    config.cohort_best = placeholder(int)  # of the cohort, the nearest alone: some hundred; None takes all
     config.max_images = 10  # with far: of a stranger in pairs
     config.num_resamples = 1000  # with far: of the strangers, for the interval of pairs
     return common.variant(config, variant, {"identify": _identify})

@@ -10,12 +10,15 @@ from ml_collections import ConfigDict
 from experiments.evaluate.systems import Systems
 from jaxface import metrics
 from jaxface.core.fitinfo import raise_if_failed
-from jaxface.losses import calibration
+from jaxface.losses import calibration, fusion
 from jaxface.losses.calibration import Affine
+from jaxface.losses.fusion import Fusion
 from jaxface.metrics import bootstrap, draws, verification
 from jaxface.metrics.bootstrap import SubjectDifferences, SubjectIntervals
 from jaxface.metrics.draws import Draws
 from jaxface.metrics.verification import Roc
+
+RANGE = ("least ratio supported", "largest ratio supported")  # in nats, by the number of trials
 
 
 class Measured(NamedTuple):
@@ -41,9 +44,27 @@ class Measured(NamedTuple):
 
 def measure(config: ConfigDict, systems: Systems, name: str) -> Measured:
     """Everything that a table says of a system."""
-    scores, is_same = systems.scores[name], systems.is_same
+    scores = systems.scores[name]
+    return _measured(config, systems, scores, *calibrated(config, systems, scores))
+
+
+def fused(config: ConfigDict, systems: Systems) -> tuple[Measured, Fusion]:
+    """All systems together: each trial by a fusion that has not seen its people, and the fusion of all trials."""
+    x = np.stack(list(systems.scores.values()), axis=1)
+    if not np.isfinite(x).all():
+        raise ValueError("config.fuse needs finite scores of every system; some are infinite.")
+    place, weights = _left_out(config, systems, np.ones(len(x), bool))
+    fits, info = _fusions(x, systems.is_same, weights.astype(x.dtype))
+    raise_if_failed(info, "fusion")
+    llr = (np.asarray(fits.weights)[place] * x).sum(axis=1) + np.asarray(fits.offset)[place]
+    whole = jax.tree.map(lambda leaf: leaf[0], fits)
+    return _measured(config, systems, llr, llr, calibration.neutral(llr.dtype)), whole
+
+
+def _measured(config: ConfigDict, systems: Systems, scores: np.ndarray, llr: np.ndarray, affine: Affine) -> Measured:
+    """The numbers of scores and of their ratios."""
+    is_same = systems.is_same
     curve = metrics.roc(scores, is_same)
-    llr, affine = calibrated(config, systems, scores)
     costs = {"prior": config.prior, "cost_miss": config.cost_miss, "cost_false_accept": config.cost_false_accept}
     numbers = {"EER": metrics.eer(curve), "AUC": metrics.auc(curve)}
     numbers |= {f"VR at FAR {far:g}": metrics.verification_rate(curve, far) for far in config.far}
@@ -53,6 +74,7 @@ def measure(config: ConfigDict, systems: Systems, name: str) -> Measured:
         "Cllr of the scores as they are": metrics.cllr(scores, is_same),
         "Cllr, calibrated": metrics.cllr(llr, is_same),
         "min Cllr": metrics.min_cllr(curve),
+        **dict(zip(RANGE, metrics.supported_range(llr, is_same), strict=True)),
         "threshold of the costs": _threshold(affine, verification.bayes_threshold(**costs)),
     }
     numbers |= {f"threshold at FAR {far:g}": metrics.threshold_at_far(curve, far) for far in config.far}
@@ -88,29 +110,41 @@ def calibrated(config: ConfigDict, systems: Systems, scores: np.ndarray) -> tupl
     People are cut into folds. The trial of people in folds i and j is calibrated by the trials of people in other
     folds. Without people the trials themselves are cut.
     """
+    finite = np.isfinite(scores)
+    place, weights = _left_out(config, systems, finite)
+    fits, info = _fits(np.where(finite, scores, 0.0), systems.is_same, weights.astype(scores.dtype))
+    raise_if_failed(info, "calibration")
+    slope, offset = np.asarray(fits.slope), np.asarray(fits.offset)
+    whole = jax.tree.map(lambda leaf: leaf[0], fits)
+    return slope[place] * scores + offset[place], whole
+
+
+def _left_out(config: ConfigDict, systems: Systems, is_used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which of k fits each trial takes `[p]`, and the trials that fit it `[k, p]`; the first fit takes all of them."""
     first, second = _folds(config, systems)
     pairs = list(itertools.combinations_with_replacement(range(config.num_folds), 2))
     if systems.people is None:
         pairs = [(k, k) for k in range(config.num_folds)]
-    finite = np.isfinite(scores)
-    used = [finite & ~np.isin(first, pair) & ~np.isin(second, pair) for pair in pairs]
-    weights = np.stack([finite, *used]).astype(scores.dtype)
+    used = [is_used & ~np.isin(first, pair) & ~np.isin(second, pair) for pair in pairs]
+    weights = np.stack([is_used, *used])
     _refuse_lost_kinds(weights, systems.is_same)
-    fits, info = _fits(np.where(finite, scores, 0.0), systems.is_same, weights)
-    raise_if_failed(info, "calibration")
     low, high = np.minimum(first, second), np.maximum(first, second)
-    place = np.zeros(len(scores), int)
+    place = np.zeros(len(is_used), int)
     for k, (i, j) in enumerate(pairs, 1):
         place[(low == i) & (high == j)] = k
-    slope, offset = np.asarray(fits.slope), np.asarray(fits.offset)
-    whole = jax.tree.map(lambda leaf: leaf[0], fits)
-    return slope[place] * scores + offset[place], whole
+    return place, weights
 
 
 @jax.jit
 def _fits(scores: jax.Array, is_same: jax.Array, weights: jax.Array) -> Any:
     """A calibration for each row of weights `[k, p]`, one after the other."""
     return jax.lax.map(lambda weight: calibration.fit(scores, is_same, sample_weights=weight, tol=1e-9), weights)
+
+
+@jax.jit
+def _fusions(x: jax.Array, is_same: jax.Array, weights: jax.Array) -> Any:
+    """A fusion for each row of weights `[k, p]`, one after the other."""
+    return jax.lax.map(lambda weight: fusion.fit(x, is_same, sample_weights=weight, tol=1e-9), weights)
 
 
 def _folds(config: ConfigDict, systems: Systems) -> tuple[np.ndarray, np.ndarray]:
@@ -125,7 +159,7 @@ def _folds(config: ConfigDict, systems: Systems) -> tuple[np.ndarray, np.ndarray
 
 
 def _refuse_lost_kinds(weights: np.ndarray, is_same: np.ndarray) -> None:
-    if not ((weights @ is_same > 0) & (weights @ ~is_same > 0)).all():
+    if not (weights[:, is_same].any(axis=1) & weights[:, ~is_same].any(axis=1)).all():
         raise ValueError(
             "some fold of people leaves no genuine or no impostor trial to calibrate on: give fewer folds with "
             "--config.num_folds, or more trials."

@@ -6,7 +6,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.evaluate import measures
-from experiments.evaluate.measures import Measured
+from experiments.evaluate.measures import RANGE, Measured
 from experiments.evaluate.systems import Systems
 from jaxface import metrics
 from jaxface.metrics import verification
@@ -58,7 +58,7 @@ def _row(config: ConfigDict, found: Measured) -> tuple[Cell, ...]:
         percent_interval(intervals.eer, digits=2),
         *_rates(intervals.verification_rate),
         with_interval(found.cllr.cllr, digits=4),
-        Estimate(numbers["min Cllr"], digits=4),
+        with_interval(intervals.min_cllr, digits=4),
     )
 
 
@@ -113,6 +113,7 @@ def _differences(config: ConfigDict, compared: Compared, reference: str) -> Sect
             with_interval(raw.auc, digits=5),
             *_rates(raw.verification_rate),
             with_interval(calibrated.cllr, digits=4),
+            with_interval(raw.min_cllr, digits=4),
         )
         for name, (raw, calibrated) in compared.items()
     ]
@@ -121,14 +122,14 @@ def _differences(config: ConfigDict, compared: Compared, reference: str) -> Sect
         (
             f"Each row is a system less {reference} on the same trials and the same resamples of people. An interval "
             "without zero says which is better for people like these: a negative EER or Cllr, a positive VR or AUC.",
-            Table(("system", "EER, points", "AUC", *far, "Cllr, calibrated"), rows),
+            Table(("system", "EER, points", "AUC", *far, "Cllr, calibrated", "min Cllr"), rows),
         ),
     )
 
 
 def _calibration(config: ConfigDict, known: Systems, measured: Mapping[str, Measured]) -> Section:
     ratios = {name: (found.llr, known.is_same) for name, found in measured.items()}
-    keys = ("Cllr of the scores as they are", "Cllr, calibrated", "min Cllr")
+    keys = ("Cllr of the scores as they are", "Cllr, calibrated", "min Cllr", *RANGE)
     rows: list[tuple[Cell, ...]] = [
         (name, *(Estimate(found.numbers[key], digits=4) for key in keys)) for name, found in measured.items()
     ]
@@ -139,7 +140,8 @@ def _calibration(config: ConfigDict, known: Systems, measured: Mapping[str, Meas
             "A calibration (slope and offset) turns a score into a log-likelihood ratio. The calibration of a trial is "
             f"fitted without its {who}, in {config.num_folds} folds. Cllr is in bits: 0 is perfect, 1 says nothing. "
             "Scores as they are have a Cllr only if they claim to be ratios in nats. The distance of calibrated ratios "
-            "to min Cllr is the loss by imperfect calibration.",
+            "to min Cllr is the loss by imperfect calibration. So many trials support ratios in the given range of "
+            "nats; beyond it they rest on the form of the calibration alone.",
             Table(("system", *keys), rows),
             Picture(
                 "ece.svg",

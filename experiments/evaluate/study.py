@@ -18,6 +18,7 @@ from jaxface.reports.tables import csv_text
 from jaxface.runtime import params_io
 from jaxface.runtime.workdir import Workdir
 
+FUSED = "all systems, fused"
 _MOST_ROWS = 100_000  # of a CSV with all trials
 
 
@@ -27,15 +28,19 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     workdir.uses(**systems.paths(config))
     known = systems.load(config)
     measured = {name: measures.measure(config, known, name) for name in known.scores}
+    if config.fuse and len(measured) > 1:
+        measured[FUSED], model = measures.fused(config, known)
+        notes = {"systems": ", ".join(known.scores), "use": "the ratio is weights' scores + offset, in nats"}
+        workdir.write_bytes("params/fusion.safetensors", params_io.to_bytes(model, notes=notes))
     reference = config.reference or next(iter(measured))
     llr = {name: found.llr for name, found in measured.items()}
     others = {name: found for name, found in measured.items() if name != reference}
     differences = {name: measures.differences(found, measured[reference]) for name, found in others.items()}
     compared = {name: both for name, both in differences.items() if both is not None}
     _write(workdir, known, llr)
-    for name, found in measured.items():
+    for name in known.scores:
         notes = {"system": name, "use": "the calibrated ratio is slope * score + offset, in nats"}
-        workdir.write_bytes(f"params/{_file(name)}.safetensors", params_io.to_bytes(found.affine, notes=notes))
+        workdir.write_bytes(f"params/{_file(name)}.safetensors", params_io.to_bytes(measured[name].affine, notes=notes))
     publish(
         workdir,
         title="Scores of verification systems" if len(measured) > 1 else "Scores of a verification system",

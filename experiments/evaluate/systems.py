@@ -6,6 +6,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common import fields
+from experiments.evaluate import norms
 from jaxface.core import checks, messages
 from jaxface.data import trials
 from jaxface.data.trials import Trials
@@ -31,6 +32,7 @@ def check(config: ConfigDict) -> None:
     fields.positive(config, "cost_miss", "cost_false_accept")
     fields.counts(config, "num_folds", minimum=3)  # a trial between two folds is calibrated by a third
     fields.counts(config, "num_resamples", minimum=1)
+    norms.check(config)
     for entry in config.systems:
         if not all(entry.partition("=")):
             raise ValueError(f"config.systems must hold NAME=FILE entries; got {entry!r}.")
@@ -38,7 +40,11 @@ def check(config: ConfigDict) -> None:
 
 def paths(config: ConfigDict) -> dict[str, str | None]:
     """The files of a run, for its record."""
-    others = {f"system {name}": file for name, _, file in (entry.partition("=") for entry in config.systems)}
+    others = {
+        f"{what} {name}": file
+        for what, entries in (("system", config.systems), ("cohort", config.cohorts))
+        for name, _, file in (entry.partition("=") for entry in entries)
+    }
     return {"trials": config.trials, "genuine": config.genuine, "impostor": config.impostor, **others}
 
 
@@ -61,8 +67,11 @@ def load(config: ConfigDict) -> Systems:
     for field in ("distances", "reference"):
         for name in np.atleast_1d([] if config[field] is None else config[field]).tolist():
             checks.one_of(f"config.{field}", name, known.scores)
-    scores = {name: -values if name in config.distances else values for name, values in known.scores.items()}
-    return Systems(scores, known.is_same, _people(known), known)
+    is_same = known.is_same
+    known = known._replace(scores=known.scores | norms.normalized(config, known))
+    distances = {*config.distances, *(name + norms.ENDING for name in config.distances)}
+    scores = {name: -values if name in distances else values for name, values in known.scores.items()}
+    return Systems(scores, is_same, _people(known), known)
 
 
 def _trials(config: ConfigDict) -> Trials:

@@ -42,5 +42,6 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         gallery=inputs.path_of(config.gallery),
         probes=inputs.path_of(config.probes),
         strangers=inputs.path_of(config.strangers),
+        cohort=inputs.path_of(config.cohort),
     )
     return TASKS[config.task](config, workdir, params_io.load(config.model, Verifier))

@@ -8,12 +8,13 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common import inputs
+from experiments.common.inputs import Vectors
 from experiments.score import false_accepts, report
 from jaxface import verifier
-from jaxface.data import pairs
+from jaxface.data import overlap, pairs
 from jaxface.losses import calibration
 from jaxface.metrics import calibration as calibration_metrics
-from jaxface.metrics import verification
+from jaxface.metrics import normalization, verification
 from jaxface.runtime.workdir import Workdir
 from jaxface.verifier import Verifier
 
@@ -43,9 +44,8 @@ def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]
         named = dataclasses.replace(faces, x=faces.x[known], ids=faces.ids[known])
         stated = false_accepts.of_pairs(config, model, false_accepts.load(config, model, {"images": named}))
     least = None if stated is None else stated.threshold
-    first, second, is_same, scores, is_accepted, threshold = decide(
-        workdir, "scores.csv", model, z, faces.files, config.pairs, prior=config.prior, threshold=least
-    )
+    decided = decide(workdir, "scores.csv", model, z, faces.files, config.pairs, prior=config.prior, threshold=least)
+    first, second, is_same, scores, is_accepted, threshold = decided
     results: dict[str, Any] = {
         "pairs": len(scores),
         "called one person": int(is_accepted.sum()),
@@ -60,6 +60,8 @@ def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]
         if is_same.any() and faces.names:
             share = pairs.largest_share(faces.ids, pairs.Pairs(first, second, is_same))
             results["largest share of a person in the same pairs"] = share
+    if config.cohort.root is not None:
+        results |= _normalized(config, workdir, model, faces, z, decided)
     right = None if is_same is None else is_accepted == is_same
     pictures = [] if faces.images is None else report.surest(faces.images, first, second, scores, right)
     report.page(config, workdir, "Verification of pairs", results, pictures, faces.credit, stated=stated)
@@ -102,6 +104,30 @@ def _pairs(file: str, files: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, n
         return first, second, is_same
     first, second = pairs.load_unlabeled(file, files)
     return first, second, None
+
+
+def _normalized(
+    config: ConfigDict, workdir: Workdir, model: Verifier, faces: Vectors, z: jax.Array, decided: Decisions
+) -> dict[str, float | None]:
+    """The s-norm of the scores by a cohort of strangers, in `s_norm.csv`; its EER beside that of the ratios."""
+    cohort = inputs.load_vectors(config.cohort, model.steps)
+    known = np.flatnonzero(faces.ids >= 0)
+    if len(known) and cohort.names:
+        sides = {"cohort": cohort, "images": dataclasses.replace(faces, x=faces.x[known], ids=faces.ids[known])}
+        overlap.refuse_shared_people(**{side: overlap.Known(v.x, v.ids, v.names) for side, v in sides.items()})
+    used, place = np.unique(np.concatenate([decided.first, decided.second]), return_inverse=True)
+    scores = verifier.score_matrix(model, z[used], verifier.encode_vectors(model, cohort.x))
+    moments = normalization.cohort_moments(scores, num_best=config.cohort_best)
+    first, second = (moments.of(side) for side in place.reshape(2, -1))
+    normed = normalization.s_norm(decided.scores, first, second)
+    names = ([faces.files[row] for row in rows] for rows in (decided.first, decided.second))
+    report.write_csv(
+        workdir, ("a", "b", "llr", "s_norm"), zip(*names, decided.scores, normed, strict=True), name="s_norm.csv"
+    )
+    same = decided.is_same
+    if same is None or same.all() or not same.any():
+        return {"EER, s-norm": None}
+    return {"EER, s-norm": verification.eer(verification.roc(normed, same))}
 
 
 def _rates(scores: np.ndarray, is_accepted: np.ndarray, is_same: np.ndarray) -> dict[str, float]:

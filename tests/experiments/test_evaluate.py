@@ -11,6 +11,7 @@ from experiments.evaluate import measures, systems
 from experiments.evaluate.study import run
 from jaxface import metrics
 from jaxface.losses.calibration import Affine
+from jaxface.losses.fusion import Fusion
 from jaxface.runtime import launch, params_io
 from tests.experiments import again
 
@@ -178,3 +179,75 @@ def test_results_are_plain_numbers(table, tmp_path):
     launch.execute(run, settings(trials=str(table)), tmp_path / "run")
     found = json.loads((tmp_path / "run" / "results.json").read_text())
     assert found["trials"] > found["genuine"] == 72
+
+
+def write_cohort(path, trials, scale, rng):
+    """Scores of every file against 25 strangers, in the units that `scale` gives a file."""
+    files = sorted({*trials["a"], *trials["b"]})
+    rows = [f"{file} z{k:02d}/0.jpg {scale[file] * rng.normal():.9g}" for file in files for k in range(25)]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_a_cohort_and_a_fusion_are_shown_beside_the_raw_scores(trials, tmp_path, rng):
+    """Files in units of their own: the s-norm takes them out, and the fusion is no worse than its best part."""
+    files = sorted({*trials["a"], *trials["b"]})
+    scale = dict(zip(files, np.exp(rng.normal(size=len(files))), strict=True))
+    skewed = [
+        w * np.sqrt(scale[a] * scale[b]) for a, b, w in zip(trials["a"], trials["b"], trials["good"], strict=True)
+    ]
+    rows = zip(trials["a"], trials["b"], trials["same"], skewed, trials["weak"], strict=True)
+    text = "a,b,same,skewed,weak\n" + "".join(f"{a},{b},{int(s)},{x:.17g},{y:.17g}\n" for a, b, s, x, y in rows)
+    (tmp_path / "scores.csv").write_text(text)
+    cohort = write_cohort(tmp_path / "cohort.txt", trials, scale, rng)
+    config = settings(trials=str(tmp_path / "scores.csv"), cohorts=(f"skewed={cohort}",), fuse=True)
+    results = launch.execute(run, config, tmp_path / "run")
+    names = ("skewed", "weak", "skewed, s-norm", "all systems, fused")
+    eer = [results[f"{name}: EER"] for name in names]
+    assert eer[2] != eer[0]
+    assert eer[3] <= min(eer) + 0.02
+    assert (
+        results["all systems, fused: Cllr, calibrated"] == results["all systems, fused: Cllr of the scores as they are"]
+    )
+    assert results["weak: least ratio supported"] < 0 < results["weak: largest ratio supported"] < 10
+    known = systems.load(config)
+    first = {file: k for k, file in enumerate(files)}
+    of_files = np.loadtxt(cohort, usecols=2).reshape(len(files), 25)
+    mean, spread = of_files.mean(axis=1), of_files.std(axis=1)
+    i, j = ([first[each] for each in trials[side]] for side in ("a", "b"))
+    raw = known.scores["skewed"]
+    expected = ((raw - mean[i]) / spread[i] + (raw - mean[j]) / spread[j]) / 2
+    np.testing.assert_allclose(known.scores["skewed, s-norm"], expected, rtol=1e-9)
+    model = params_io.load(tmp_path / "run" / "params" / "fusion.safetensors", Fusion)
+    assert model.weights.shape == (3,)
+    assert "all systems, fused" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_the_people_of_a_trial_have_no_part_in_its_fusion(table):
+    config = settings(trials=str(table), fuse=True)
+    known = systems.load(config)
+    first, second = measures._folds(config, known)
+    place, weights = measures._left_out(config, known, np.ones(len(first), bool))
+    for trial in range(0, len(first), 7):
+        used = weights[place[trial]]
+        assert not (np.isin(first[used], [first[trial], second[trial]])).any()
+        assert not (np.isin(second[used], [first[trial], second[trial]])).any()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda lines: lines[:-1], "lacks 1 of .* scores of a file of the trials against the cohort"),
+        (lambda lines: [*lines, "p00/0.jpg p01/3.jpg 0.5"], "holds files of the trials in the cohort"),
+        (lambda lines: [*lines[:1], "x y 1"], "lacks .* of .* scores"),
+    ],
+)
+def test_cohorts_that_do_not_fit(table, trials, tmp_path, rng, change, message):
+    cohort = write_cohort(tmp_path / "cohort.txt", trials, dict.fromkeys({*trials["a"], *trials["b"]}, 1.0), rng)
+    cohort.write_text("\n".join(change(cohort.read_text().splitlines())) + "\n")
+    with pytest.raises(ValueError, match=message):
+        systems.load(settings(trials=str(table), cohorts=(f"weak={cohort}",)))
+    with pytest.raises(ValueError, match=r"a system of config\.cohorts must be one of .*Did you mean 'weak'"):
+        systems.load(settings(trials=str(table), cohorts=(f"week={cohort}",)))
+    with pytest.raises(ValueError, match=r"config\.cohorts must hold NAME=FILE entries"):
+        systems.check(settings(trials=str(table), cohorts=("weak",)))

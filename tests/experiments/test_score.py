@@ -10,7 +10,7 @@ import pytest
 from configs import verify as verify_config
 from experiments.score import study as score
 from experiments.verify import study as verify
-from jaxface import data, verifier
+from jaxface import data, metrics, verifier
 from jaxface.data import synthetic
 from jaxface.runtime import launch, params_io
 from tests.experiments import again
@@ -135,6 +135,34 @@ def test_a_rate_of_impostors_sets_the_threshold_of_pairs(known, tmp_path):
     assert 0 <= found["FAR at the threshold"] <= 1
     page = (tmp_path / "scored" / "report.html").read_text()
     assert f"from 14 strangers: {100 * far:.2g} % of them pass, for other people between" in page
+
+
+def test_scores_are_normalised_by_a_cohort(known, tmp_path):
+    folder, model, x, ids = known
+    mine, strangers = ids < 16, ids >= 16
+    names = vectors_file(tmp_path / "mine.npz", x[mine], ids[mine])
+    vectors_file(tmp_path / "strangers.npz", x[strangers], ids[strangers])
+    first, second = np.arange(0, 60, 3), np.arange(0, 60, 3) + 1 + np.arange(20) % 3
+    same = ids[first] == ids[second]
+    rows = [f"{names[a]},{names[b]},{int(s)}" for a, b, s in zip(first, second, same, strict=True)]
+    (tmp_path / "pairs.csv").write_text("\n".join(["a,b,same", *rows]) + "\n")
+    settings = {
+        "model": str(folder / "model.safetensors"), "images__loader": "embeddings", "cohort__loader": "embeddings",
+        "images__root": str(tmp_path / "mine.npz"), "pairs": str(tmp_path / "pairs.csv"),
+    }  # fmt: skip
+    config = scoring(None, **settings, cohort__root=str(tmp_path / "strangers.npz"), cohort_best=20)
+    found = launch.execute(score.run, config, tmp_path / "scored")
+    z = np.asarray(verifier.encode_vectors(model, x))
+    against = np.sort(np.asarray(verifier.score_matrix(model, z[mine], z[strangers])), axis=1)[:, -20:]
+    mean, spread = against.mean(axis=1), against.std(axis=1)
+    llr = np.asarray(verifier.score_pairs(model, z, first, second))
+    expected = ((llr - mean[first]) / spread[first] + (llr - mean[second]) / spread[second]) / 2
+    with (tmp_path / "scored" / "s_norm.csv").open() as file:
+        written = [float(row["s_norm"]) for row in csv.DictReader(file)]
+    np.testing.assert_allclose(written, expected, atol=2e-6)
+    assert found["EER, s-norm"] == pytest.approx(metrics.eer(metrics.roc(expected, same)))
+    with pytest.raises(ValueError, match="cohort and images must show different people"):
+        launch.execute(score.run, scoring(None, **settings, cohort__root=settings["images__root"]), tmp_path / "b")
 
 
 def test_a_rate_needs_strangers_and_strangers_a_rate(known, tmp_path):
