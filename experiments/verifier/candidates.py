@@ -1,9 +1,7 @@
-"""Who fits, calibrates and tests in a fold, and how every kind of verifier does there.
+"""How every kind of verifier does on the people who test, and which kind is chosen without them.
 
-People are dealt into folds, and the people of each fold test once, so everybody tests and nobody is tested by a
-verifier that has seen him. Of the other people some calibrate and the rest fit. Among the kinds the people that do not
-test choose: they are cut into folds of their own, each is scored by verifiers of the others, and the kind with the
-lowest mean of min Cllr is chosen.
+Among the kinds the people that do not test choose: they are cut into folds of their own, each is scored by verifiers of
+the others, and the kind with the lowest mean of min Cllr is chosen.
 """
 
 from collections.abc import Sequence
@@ -16,6 +14,7 @@ from ml_collections import ConfigDict
 
 from experiments.common import fields
 from experiments.common.inputs import Vectors
+from experiments.verifier.sides import Sides
 from jaxface import metrics, verifier
 from jaxface.core import checks, prng
 from jaxface.core.fitinfo import FitInfo, Status
@@ -48,35 +47,14 @@ def check(config: ConfigDict) -> None:
         checks.between(f"config.{name}", config[name], 0.0, 1.0, closed_low=False, closed_high=False)
 
 
-def people_splits(config: ConfigDict, ids: np.ndarray) -> list[Split]:
-    """A split for each fold of people; those with one photo fit, and give impostors."""
-    number = int(ids.max()) + 1
-    others = number - -(-number // config.num_folds)
-    num_calibrate = round(config.share_calibrate * others)
-    if min(number // config.num_folds, num_calibrate, others - num_calibrate) < 2:
-        raise ValueError(
-            f"the {number} people of this set cannot fit, calibrate and test with two people or more each: in "
-            f"{config.num_folds} folds {number // config.num_folds} test, {num_calibrate} calibrate and "
-            f"{others - num_calibrate} fit. Bring more people, or change config.num_folds and config.share_calibrate."
-        )
-    rng = np.random.default_rng((config.seed, 1))
-    part = np.zeros(number, np.int32)
-    drawn = []
-    for fold in np.array_split(rng.permutation(number), config.num_folds):
-        part[:] = 0
-        part[fold] = 2
-        part[rng.choice(np.flatnonzero(part == 0), num_calibrate, replace=False)] = 1
-        drawn.append(splits.of_parts(part[ids], train=0, held_out=1, test=2))
-    return drawn
-
-
 def measure(
-    config: ConfigDict, vectors: Vectors, steps: ImagePipeline, split: Split, number: int
+    config: ConfigDict, vectors: Vectors, steps: ImagePipeline, side: Sides, number: int
 ) -> dict[str, np.ndarray]:
     """The arrays of a fold's stage: calibrated ratios of every kind, the choice, and the chosen verifier.
 
     A kind whose fit failed has NaN ratios.
     """
+    split, rows, trial = side
     key = prng.stream(jax.random.fold_in(jax.random.key(config.seed), number), "verifier")
     held_out = _choice(config, vectors, split, key)
     fitted = [_calibrated(config, vectors, steps, split, kind, key) for kind in config.kinds]
@@ -86,9 +64,7 @@ def measure(
     chosen = min(usable, key=lambda k: held_out[k])
     model = fitted[chosen]
     assert model is not None
-    model = _with_presence(config, model, vectors, _limited(config, vectors, split.held_out))
-    rows = _limited(config, vectors, split.test)
-    trial = pairs.all_pairs(vectors.ids[rows])
+    model = with_presence(config, model, vectors, _limited(config, vectors, split.held_out))
     nothing = np.full(len(trial.first), np.nan)
     scores = [nothing if each is None else _scores(each, vectors, rows, trial) for each in fitted]
     return {
@@ -96,7 +72,6 @@ def measure(
         "chosen": np.asarray(chosen),
         "model": np.frombuffer(params_io.to_bytes(model, notes={"kind": config.kinds[chosen]}), np.uint8),
         "scores": np.stack(scores),
-        "rows": rows,
     }
 
 
@@ -109,7 +84,7 @@ def _choice(config: ConfigDict, vectors: Vectors, split: Split, key: jax.Array) 
     for k, kind in enumerate(config.kinds):
         for number in range(config.num_choice_folds):
             model, info = _fitted(config, vectors, rows[fold != number], kind, None, key)
-            tested = _limited(config, vectors, _with_mates(vectors.ids, rows[fold == number]))
+            tested = _limited(config, vectors, with_mates(vectors.ids, rows[fold == number]))
             trial = pairs.all_pairs(vectors.ids[tested])
             scores = _scores(model, vectors, tested, trial)
             is_usable = int(info.status) < Status.NON_FINITE and np.isfinite(scores).all()
@@ -117,7 +92,7 @@ def _choice(config: ConfigDict, vectors: Vectors, split: Split, key: jax.Array) 
     return found / config.num_choice_folds
 
 
-def _with_mates(ids: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def with_mates(ids: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The rows of people with two images or more; the others would only add impostors, by their square."""
     counts = np.bincount(ids[rows])
     if np.count_nonzero(counts > 1) < 2:
@@ -146,14 +121,14 @@ def _calibrated(
     raw, info = _fitted(config, vectors, split.train, kind, steps, key)
     if int(info.status) >= Status.NON_FINITE:
         return None
-    rows = _limited(config, vectors, _with_mates(vectors.ids, split.held_out))
+    rows = _limited(config, vectors, with_mates(vectors.ids, split.held_out))
     trial = pairs.all_pairs(vectors.ids[rows])
     z = verifier.encode_vectors(raw, jnp.asarray(vectors.x[rows]))
     made, of_calibration = verifier.calibrate(raw, z, *trial)
     return made if int(of_calibration.status) < Status.NON_FINITE else None
 
 
-def _with_presence(config: ConfigDict, model: Verifier, vectors: Vectors, rows: np.ndarray) -> Verifier:
+def with_presence(config: ConfigDict, model: Verifier, vectors: Vectors, rows: np.ndarray) -> Verifier:
     """The verifier calibrated for identification too, if the calibration people suffice."""
     if np.count_nonzero(np.bincount(vectors.ids[rows]) > 1) < presence.FEWEST:
         return model

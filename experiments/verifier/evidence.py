@@ -10,8 +10,8 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common.inputs import Vectors
+from experiments.verifier.sides import Sides
 from jaxface import metrics
-from jaxface.data import pairs
 from jaxface.metrics import bootstrap, draws
 from jaxface.metrics.bootstrap import SubjectDifferences, SubjectIntervals
 from jaxface.metrics.draws import Draws
@@ -49,10 +49,12 @@ class Pooled(NamedTuple):
     largest_share: float  # of one person in the pairs of one person
 
 
-def pool(config: ConfigDict, vectors: Vectors, measured: Sequence[Mapping[str, np.ndarray]]) -> Pooled:
+def pool(
+    config: ConfigDict, vectors: Vectors, drawn: Sequence[Sides], measured: Sequence[Mapping[str, np.ndarray]]
+) -> Pooled:
     """The pairs of the folds one after the other."""
-    people = [vectors.ids[arrays["rows"]] for arrays in measured]
-    trials = [pairs.all_pairs(ids) for ids in people]
+    people = [vectors.ids[side.rows] for side in drawn]
+    trials = [side.trial for side in drawn]
     scores = np.concatenate([arrays["scores"] for arrays in measured], axis=1)
     ratios = {kind: row for kind, row in zip(config.kinds, scores, strict=True) if not np.isnan(row).any()}
     chosen = [arrays["scores"][int(arrays["chosen"])] for arrays in measured]

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common import inputs
@@ -18,7 +17,7 @@ from experiments.common.inputs import Vectors
 from experiments.common.publish import publish
 from experiments.embed import study as embed
 from experiments.score import verification as scoring
-from experiments.verifier import candidates, evidence, report, strangers
+from experiments.verifier import candidates, evidence, report, sides, strangers, streamed
 from jaxface import verifier
 from jaxface.faces import pipeline
 from jaxface.runtime import params_io
@@ -31,30 +30,38 @@ SAVED = "params/verifier.safetensors"
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Measures every kind over the folds, saves the verifier of the first, and decides on the pairs of a file."""
     candidates.check(config)
-    workdir.uses(data=inputs.path_of(config.data), pairs=config.pairs)
+    workdir.uses(data=inputs.path_of(config.data), pairs=config.pairs, trials=config.trials, **config.people)
+    if config.data.loader == "stream":
+        return streamed.run(config, workdir)
     steps = pipeline.build(config.image_steps)
     is_photos = config.data.loader == "photos"
     vectors = embed.vectors_of_photos(config, workdir) if is_photos else inputs.load_vectors(config.data, steps)
     steps = steps if vectors.images is not None else pipeline.build(())
-    splits = candidates.people_splits(config, vectors.ids)
+    drawn = sides.deal(config, vectors)
     measured = [
-        workdir.stage(f"fold-{k}", partial(candidates.measure, config, vectors, steps, split, k))
-        for k, split in enumerate(splits)
+        workdir.stage(f"fold-{k}", partial(candidates.measure, config, vectors, steps, side, k))
+        for k, side in enumerate(drawn)
     ]
     workdir.write_bytes(SAVED, measured[0]["model"].tobytes())
-    _write_test(workdir, vectors, measured[0]["rows"])
+    inputs.write_vectors(workdir, "test/test.npz", vectors, drawn[0].rows)
     workdir.wait()
     model = params_io.load(workdir.path / SAVED, Verifier)
     decided = _decide(config, workdir, vectors, model) if config.pairs is not None else None
-    pooled = evidence.pool(config, vectors, measured)
+    pooled = evidence.pool(config, vectors, drawn, measured)
     found = evidence.measure(config, pooled)
     publish(
         workdir,
         title="A verifier and its evidence",
-        lead=report.lead(config, vectors, pooled),
+        lead=report.lead(config, vectors, drawn[0], pooled),
         headline=report.headline(config, measured, found),
         sections=report.sections(
-            config, workdir, vectors, measured, found, strangers.section(config, model, vectors, splits[0]), decided
+            config,
+            workdir,
+            drawn[0],
+            measured,
+            found,
+            strangers.section(config, model, vectors, drawn[0].split),
+            decided,
         ),
         credits=(vectors.credit,),
     )
@@ -64,14 +71,6 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         for name, value in evidence.numbers(config, each).items()
     }
     return results | {"saved verifier": config.kinds[int(measured[0]["chosen"])]}
-
-
-def _write_test(workdir: Workdir, vectors: Vectors, rows: np.ndarray) -> None:
-    """The vectors of the test people of the saved verifier, for `experiments.score`."""
-    files = [f"person-{vectors.ids[row]:05d}/{k:05d}" for k, row in enumerate(rows)]
-    labels = [str(vectors.names[person]) for person in vectors.ids[rows]]
-    arrays = {"features": vectors.x[rows], "labels": np.asarray(labels), "files": np.asarray(files)}
-    workdir.write_arrays("test/test.npz", arrays)
 
 
 def _decide(config: ConfigDict, workdir: Workdir, vectors: Vectors, model: Verifier) -> scoring.Decisions:

@@ -13,10 +13,11 @@ from configs import score as score_config
 from configs import verifier as configs
 from experiments.common.inputs import Vectors
 from experiments.score import study as score
-from experiments.verifier import candidates, evidence, strangers
+from experiments.verifier import candidates, evidence, sides, strangers
+from experiments.verifier import streamed as streaming
 from experiments.verifier.study import run
 from jaxface import metrics, verifier
-from jaxface.data import embeddings, pairs, synthetic
+from jaxface.data import embeddings, pairs, stream, synthetic
 from jaxface.faces import pipeline
 from jaxface.runtime import launch, params_io
 from tests.experiments import again
@@ -115,25 +116,25 @@ def test_nobody_is_on_two_sides_and_nobody_dominates(made):
     _, ids = made
     config = settings("unused", num_folds=5, max_images=2)
     vectors = Vectors(x=np.zeros((len(ids), 1)), ids=ids.astype(np.int32), names=tuple(range(45)))
-    drawn = candidates.people_splits(config, ids)
-    for split in drawn:
+    drawn = sides.deal(config, vectors)
+    for split, rows, trial in drawn:
         parts = [set(ids[rows].tolist()) for rows in (split.train, split.held_out, split.test)]
         assert sum(map(len, parts)) == len(set().union(*parts)) == 45
-        rows = candidates._limited(config, vectors, split.test)
         assert np.bincount(ids[rows]).max() == 2
-    tested = np.concatenate([split.test for split in drawn])
+        assert len(trial.first) == len(rows) * (len(rows) - 1) // 2
+    tested = np.concatenate([side.split.test for side in drawn])
     np.testing.assert_array_equal(np.sort(tested), np.arange(len(ids)))
 
 
 def test_test_people_have_no_part_in_the_choice(made):
     features, ids = made
     config = settings("unused")
-    split = candidates.people_splits(config, ids)[0]
     vectors = Vectors(x=features, ids=ids.astype(np.int32), names=tuple(range(45)))
+    side = sides.deal(config, vectors)[0]
     noise = features.copy()
-    noise[split.test] = np.random.default_rng(0).normal(size=noise[split.test].shape)
+    noise[side.split.test] = np.random.default_rng(0).normal(size=noise[side.split.test].shape)
     found, changed = (
-        candidates.measure(config, dataclasses.replace(vectors, x=x), pipeline.build(()), split, 0)
+        candidates.measure(config, dataclasses.replace(vectors, x=x), pipeline.build(()), side, 0)
         for x in (features, noise)
     )
     np.testing.assert_array_equal(found["held out"], changed["held out"])
@@ -146,16 +147,14 @@ def test_the_folds_together_say_what_each_pair_says(made):
     features, ids = made
     config = settings("unused", num_resamples=30)
     vectors = Vectors(x=features, ids=ids.astype(np.int32), names=tuple(range(45)))
-    measured = [
-        candidates.measure(config, vectors, pipeline.build(()), split, k)
-        for k, split in enumerate(candidates.people_splits(config, ids))
-    ]
-    pooled = evidence.pool(config, vectors, measured)
+    drawn = sides.deal(config, vectors)
+    measured = [candidates.measure(config, vectors, pipeline.build(()), side, k) for k, side in enumerate(drawn)]
+    pooled = evidence.pool(config, vectors, drawn, measured)
     found = evidence.measure(config, pooled)
     listed = [
-        (arrays["scores"][:, p], ids[arrays["rows"][i]], ids[arrays["rows"][j]])
-        for arrays in measured
-        for p, (i, j) in enumerate(itertools.combinations(range(len(arrays["rows"])), 2))
+        (arrays["scores"][:, p], ids[side.rows[i]], ids[side.rows[j]])
+        for arrays, side in zip(measured, drawn, strict=True)
+        for p, (i, j) in enumerate(itertools.combinations(range(len(side.rows)), 2))
     ]
     ratios, first, second = (np.array(each) for each in zip(*listed, strict=True))
     for k, kind in enumerate(config.kinds):
@@ -175,12 +174,12 @@ def test_strangers_are_told_from_enrolled_people(made):
     features, ids = made
     config = settings("unused", kinds=("Joint Bayes",))
     vectors = Vectors(x=features, ids=ids.astype(np.int32), names=tuple(range(45)))
-    split = candidates.people_splits(config, ids)[0]
+    split = sides.deal(config, vectors)[0].split
     model = verifier.fit_kind(
         jax.random.key(0), verifier.KINDS["Joint Bayes"], features, ids.astype(np.int32), num_people=45, num_iters=5
     )[0]
-    drawn = strangers.draw(config, model, vectors, split)
     z = np.asarray(verifier.encode_vectors(model, features))
+    drawn = strangers.draw(z, vectors.ids, split, np.random.default_rng(0))
     shown = [int(np.flatnonzero((z == row).all(axis=1))[0]) for row in np.asarray(drawn.gallery.sums)]
     probed = [int(np.flatnonzero((z == row).all(axis=1))[0]) for row in drawn.probes]
     assert set(shown) | set(probed) <= set(split.test.tolist())
@@ -195,10 +194,12 @@ def test_strangers_are_told_from_enrolled_people(made):
         unknown += mate >= 0 and not found.is_named[k]
         other += mate >= 0 and found.is_named[k] and found.person[k] != mate
     num_known = (drawn.mate >= 0).sum()
-    rates = [each.estimate for each in strangers.rates(drawn, found)]
-    assert rates == [named / (len(drawn.mate) - num_known), unknown / num_known, other / num_known]
+    assert list(strangers.rates(drawn, found)) == pytest.approx(
+        [named / (len(drawn.mate) - num_known), unknown / num_known, other / num_known]
+    )
     at_rate = strangers.threshold(model, drawn, 0.2)
     assert at_rate.num_people == len(set(ids[split.held_out]))
+    assert len(strangers.draws(config, model, vectors, split)) == strangers.NUM_DRAWS
 
 
 def test_a_kind_that_cannot_be_fitted_is_left_out(tmp_path):
@@ -240,3 +241,133 @@ def test_people_with_one_image_can_be_too_many(tmp_path):
     embeddings.save(tmp_path / "set.npz", np.random.default_rng(0).normal(size=(33, 3)), people)
     with pytest.raises(ValueError, match="a part of the people that chooses or calibrates"):
         launch.execute(run, settings(tmp_path / "set.npz"), tmp_path / "run")
+
+
+@pytest.fixture
+def streamed(made, tmp_path):
+    """The same vectors as a file that stays on the disk, with a row that nobody knows."""
+    features, ids = made
+    np.save(tmp_path / "x.npy", np.concatenate([features, np.zeros((1, 6))]))
+    (tmp_path / "people.txt").write_text("\n".join([f"p{k:02d}" for k in ids] + ["p00"]) + "\n")
+    config = configs.get_config("stream").unlock()
+    config.runtime.x64 = True
+    config.data.root, config.data.options.labels = str(tmp_path / "x.npy"), str(tmp_path / "people.txt")
+    config.num_folds, config.num_resamples, config.num_iters, config.kinds = 3, 40, 5, ("cosine", "Joint Bayes")
+    config.stream.batch_size, config.stream.num_groups, config.share_calibrate = 32, 5, 0.4
+    return config
+
+
+def test_a_stream_is_fitted_counted_and_resumed(streamed, tmp_path, monkeypatch):
+    """The numbers of the page from the saved verifier and the test vectors; killed and repeated."""
+    streamed.lock()
+    whole = launch.execute(run, streamed, tmp_path / "whole")
+    with (
+        np.load(tmp_path / "whole" / "stages" / "chosen.npz") as counted,
+        np.load(tmp_path / "whole" / "test" / "test.npz") as test,
+    ):
+        _, people = np.unique(test["labels"], return_inverse=True)
+        trial = pairs.all_pairs(people)
+        for kind in ("cosine", "joint-bayes"):
+            model = params_io.load(tmp_path / "whole" / "params" / "kinds" / f"{kind}.safetensors", verifier.Verifier)
+            z = verifier.encode_vectors(model, test["features"])
+            exact = metrics.roc(verifier.score_pairs(model, z, trial.first, trial.second), trial.is_same)
+            name = {"cosine": "cosine", "joint-bayes": "Joint Bayes"}[kind]
+            fields = [counted[f"{name}: {field}"] for field in ("edges", "genuine", "impostor")]
+            bounds = metrics.streaming.eer_bounds(metrics.streaming.roc(*fields))
+            assert bounds.low - 1e-12 <= metrics.eer(exact) <= bounds.high + 1e-12
+            assert fields[1].sum() == trial.is_same.sum()
+    assert whole[f"{whole['saved verifier']}: min Cllr"] <= whole["cosine: min Cllr"] + 0.05
+    assert "Somebody enrolled, or a stranger" in (tmp_path / "whole" / "report.html").read_text()
+    plain, calls = verifier.fit_stream, []
+
+    def fatal(*arguments, **options):
+        calls.append(None)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return plain(*arguments, **options)
+
+    monkeypatch.setattr(verifier, "fit_stream", fatal)
+    with pytest.raises(KeyboardInterrupt):
+        launch.execute(run, streamed, tmp_path / "killed")
+    monkeypatch.undo()
+    assert launch.execute(run, streamed, tmp_path / "killed") == whole
+
+
+def test_a_stream_that_does_not_fit_is_refused(streamed, tmp_path):
+    source = stream.from_file(streamed.data.root, labels=streamed.data.options.labels)
+    part = streaming.deal(streamed, source)
+    kept = streaming.keep(streamed, source, part)
+    assert {len(set(kept.vectors.ids[rows])) for rows in kept.groups} == {3}
+    assert not {kept.vectors.names[k] for k in kept.vectors.ids[kept.split.test]} & {
+        kept.vectors.names[k] for k in kept.vectors.ids[kept.split.held_out]
+    }
+    assert not {kept.vectors.names[k] for k in kept.vectors.ids} & {source.names[k] for k in np.flatnonzero(part == 0)}
+    for changes, message in (
+        ({"pairs": "pairs.csv"}, "a stream has no names of files"),
+        ({"num_folds": 40}, "cannot fit, calibrate and test with two people"),
+    ):
+        config = streamed.copy_and_resolve_references().unlock()
+        for name, value in changes.items():
+            config[name] = value
+        with pytest.raises(ValueError, match=message):
+            launch.execute(run, config.lock(), tmp_path / "run")
+
+
+def names_file(path, people):
+    path.write_text("\n".join(f"p{k:02d}" for k in people) + "\n")
+    return str(path)
+
+
+def test_lists_of_people_and_of_trials_say_who_tests(file, made, tmp_path):
+    """The listed people and pairs, and nobody else; the rest fits and calibrates."""
+    _, ids = made
+    loaded = embeddings.load(file)
+    vectors = Vectors(x=loaded.features, ids=loaded.ids, names=loaded.names, files=loaded.files)
+    config = settings(file, share_calibrate=0.4).unlock()
+    config.people.test = names_file(tmp_path / "test.txt", range(10))
+    (side,) = sides.deal(config, vectors)
+    assert set(ids[side.split.test]) == set(range(10))
+    assert len(set(ids[side.split.held_out])) == 14
+    assert set(ids[side.split.train]) | set(ids[side.split.held_out]) == set(range(10, 45))
+    config.people.fit = names_file(tmp_path / "fit.txt", range(20, 40))
+    config.people.calibrate = names_file(tmp_path / "calibrate.txt", range(12, 18))
+    (side,) = sides.deal(config, vectors)
+    assert set(ids[side.split.train]) == set(range(20, 40))
+    assert set(ids[side.split.held_out]) == set(range(12, 18))
+    config.people.test = None
+    listed = [(0, 1), (0, 9), (41, 5), (4, 5)]
+    lines = [f"{vectors.files[a]} {vectors.files[b]} {int(ids[a] == ids[b])}" for a, b in listed]
+    (tmp_path / "trials.txt").write_text("\n".join(lines) + "\n")
+    config.trials = str(tmp_path / "trials.txt")
+    (side,) = sides.deal(config, vectors)
+    scored = side.rows[np.stack(side.trial[:2], axis=1)]
+    assert scored.tolist() == [list(pair) for pair in listed]
+    assert side.trial.is_same.tolist() == [bool(ids[a] == ids[b]) for a, b in listed]
+    results = launch.execute(run, config.lock(), tmp_path / "run")
+    assert "cosine: EER" in results
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "20 people fit, 6 calibrate, and 4 test with the pairs of the trials" in page
+
+
+@pytest.mark.parametrize(
+    ("fit", "test", "trial", "message"),
+    [
+        (range(5, 20), range(10), None, r"nobody may be on two sides: 'p05', .*'p09' are to fit and to test"),
+        (None, [77], None, "names 1 people who are not in the data, the first 'p77'"),
+        (None, [], None, "is empty; expected a name a line"),
+        (range(5, 20), None, None, "people who test are missing"),
+        (range(20), None, "p00/0.jpg p20/80.jpg 0", "'p00' is to fit and to test"),
+        (None, None, "p00/0.jpg p01/4.jpg 1", "contradicts the people of the vectors in 1 of 1 pairs"),
+        (None, None, "p00/0.jpg p01/5555.jpg 0", "names 1 files that the vectors do not have"),
+        (None, None, "p00/0.jpg p00/1.jpg 1", "two people or more must fit, calibrate and test"),
+    ],
+)
+def test_lists_that_do_not_fit(file, tmp_path, fit, test, trial, message):
+    config = settings(file).unlock()
+    config.people.fit = None if fit is None else names_file(tmp_path / "fit.txt", fit)
+    config.people.test = None if test is None else names_file(tmp_path / "test.txt", test)
+    if trial is not None:
+        (tmp_path / "trials.txt").write_text(f"{trial}\n")
+        config.trials = str(tmp_path / "trials.txt")
+    with pytest.raises(ValueError, match=message):
+        launch.execute(run, config.lock(), tmp_path / "run")
