@@ -36,6 +36,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     )
     config.num_components = 400
     config.lda_components = 150
+    config.ranks = (1, 2, 5, 10, 20, 40, 80, 120, 200, 300)  # of the low-rank form, below the number of dimensions
     config.num_iters = 20
     config.e_step = "full"  # "expanded" is PX-EM: far nearer to the maximum, the same accuracy
     config.num_resamples = 1000  # of people, for intervals

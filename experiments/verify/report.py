@@ -18,6 +18,7 @@ from jaxface.runtime.workdir import Workdir
 
 _FULL = range(5)  # the methods with the full E-step; the approximate one has a section of its own
 _RIVALS = range(3)
+_ADAPTED = range(7, len(METHODS))  # without labels
 _E_STEPS = (1, 5, TRANSFER, 6)  # target only and transfer, full and approximate
 _FILES = ("eer", "cllr_raw", "cllr", "min_cllr")
 RANGES = tuple(intervals.RATE if measure == "EER" else intervals.POSITIVE for measure in MEASURES)
@@ -36,6 +37,7 @@ def sections(config: ConfigDict, arrays: Arrays) -> tuple[Section, ...]:
         _against_people(config, arrays),
         _differences(config, arrays),
         _approximate(config, arrays),
+        _unlabelled(config, arrays),
         _calibration(config, arrays),
     )
 
@@ -194,6 +196,34 @@ def _approximate(config: ConfigDict, arrays: Arrays) -> Section:
                 ("method", "EER %", "Cllr, raw", "Cllr, calibrated", "min Cllr"),
                 _rows(config, arrays, _E_STEPS, last),
                 f"{config.target_people[last]} target people; {intervals_over(config.num_splits, 'random splits')}",
+            ),
+        ),
+    )
+
+
+def _unlabelled(config: ConfigDict, arrays: Arrays) -> Section:
+    """Adaptation without labels, between the source model and the transfer that has them."""
+    measures, shown = arrays["measures"], (0, *_ADAPTED, TRANSFER)
+    rows: list[tuple[Cell, ...]] = []
+    for k, people in enumerate(config.target_people):
+        for m in shown[1:]:
+            less = [
+                _interval(config, i, measures[i, m, k], measures[i, 0, k], new_people=False)
+                for i in range(len(MEASURES))
+            ]
+            rows.append((int(people), METHODS[m], *(_estimate(i, value) for i, value in enumerate(less))))
+    return Section(
+        "Without labels",
+        (
+            "The images of the target people, as many as train, whose people nobody looks at: their mean and total "
+            "covariance, shrunk towards the source's. How new variance is to be split between people and noise is not "
+            "in such images, so no method is safe. The source alone has the target's mean as well.",
+            *_curves(config, arrays, shown, prefix="unlabelled_"),
+            Table(
+                ("target people", "method", "EER, points", "Cllr, raw", "Cllr, calibrated", "min Cllr"),
+                rows,
+                "Each method minus the source alone, 95 % intervals for other splits of these people; negative is "
+                "better",
             ),
         ),
     )

@@ -9,6 +9,7 @@ the pairs.
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -25,7 +26,7 @@ from jaxface.core.fitinfo import Status, raise_if_failed
 from jaxface.core.labels import dense
 from jaxface.data import pairs, splits
 from jaxface.data.splits import Split
-from jaxface.joint_bayes import JointBayes, Stats, posterior
+from jaxface.joint_bayes import JointBayes, Stats, adaptation, posterior
 from jaxface.joint_bayes.posterior import EStep
 from jaxface.metrics import calibration
 from jaxface.subspace import LinearMap
@@ -38,8 +39,17 @@ METHODS = (
     "transfer, w by Cllr",
     "target only, approximate EM",
     "transfer, approximate EM",
+    "source, CORAL, no labels",
+    "source, CORAL+, no labels",
+    "source, Kaldi's adaptation, no labels",
 )
 TRANSFER = 3  # the method that is saved
+ADAPTATIONS = (
+    adaptation.coral,
+    partial(adaptation.coral_plus, gamma_identity=0.5, gamma_noise=0.5),
+    partial(adaptation.kaldi, to_identity=0.7, to_noise=0.3),
+)
+STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # images' worth of the source, to choose from
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,10 +149,23 @@ def fit(config: ConfigDict, problem: Problem, size: int) -> Fitted:
         by_cllr.model,
         _fitted(config, stats, "target", e_step=posterior.approximate, allow=Status.RANK_DEFICIENT),
         approximate.model,
+        *adapted(prior, training_part(problem, size)[0]),
     )
     centered = [dataclasses.replace(model, mean=stats.shift) for model in models]
     chosen = weights[[int(by_likelihood.chosen), int(by_cllr.chosen)]]
     return Fitted(centered, chosen, np.asarray(by_likelihood.values))
+
+
+def adapted(source: JointBayes, x: Any) -> list[JointBayes]:
+    """The source model adapted to images `[n, r]` whose labels nobody looks at, each shrunk by its own two halves."""
+    shuffled = x[np.random.default_rng(0).permutation(len(x))]
+    found = []
+    for adapt in ADAPTATIONS:
+        strength, _ = adaptation.choose_strength(adapt, source, shuffled, np.array(STRENGTHS))
+        model, info = adapt(source, adaptation.shrunk(adaptation.target_of(x), source, strength=strength))
+        raise_if_failed(info, "adaptation")
+        found.append(model)
+    return found
 
 
 def score(problem: Problem, fitted: Fitted, part: str) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from ml_collections import ConfigDict
 from experiments.common import inputs
 from experiments.common.inputs import Vectors
 from experiments.verify_lfw import protocol
-from experiments.verify_lfw.protocol import Fold
+from experiments.verify_lfw.protocol import Fold, Scored
 from jaxface.core.labels import dense
 from jaxface.data import Listing, lfw, overlap
 from jaxface.faces import pipeline
@@ -54,8 +54,8 @@ def section(config: ConfigDict) -> ConfigDict:
     return ConfigDict({"loader": "embeddings", "root": config.embeddings, "options": options})
 
 
-def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> np.ndarray:
-    """Scores `[methods, pairs]` of one fold's pairs; the vectors keep all their dimensions."""
+def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> Scored:
+    """The methods on vectors, which keep all their dimensions."""
     needed, place = np.unique(np.concatenate([fold.pairs.first, fold.pairs.second]), return_inverse=True)
     first, second = place.reshape(2, -1)
     labels = dense(ids[fold.train_rows]).ids
@@ -64,7 +64,9 @@ def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) 
     known = protocol.Coordinates(train, labels, tested, first, second)
     scores: list[Any] = [protocol.cosines(each[first], each[second]) for each in (tested, tested - mean)]
     scores.append(protocol.discriminant_cosines(config, known, num_axes=x.shape[1]))
-    scores += protocol.joint_bayes_scores(config, known, variants=False)
+    models = protocol.joint_bayes_models(config, known, variants=False)
+    scores += protocol.pair_scores(models, known)
     of_one_length = known._replace(train=normalize_length(train - mean), tested=normalize_length(tested - mean))
-    scores.append(protocol.joint_bayes_scores(config, of_one_length, variants=False)[-1])
-    return np.stack([np.asarray(of_method, np.float64) for of_method in scores])
+    last = protocol.joint_bayes_models(config, of_one_length, variants=False)
+    scores.append(protocol.pair_scores(last, of_one_length)[-1])
+    return protocol.scored(config, scores, models, known)

@@ -48,6 +48,33 @@ class Fold(NamedTuple):
     pairs: Pairs
 
 
+class Coordinates(NamedTuple):
+    """Training rows and the rows of the pairs: whitened principal coordinates, or embeddings as they are."""
+
+    train: jax.Array  # [n, r]
+    labels: np.ndarray  # [n]
+    tested: jax.Array  # [t, r], the images that occur in the pairs
+    first: np.ndarray  # [pairs], rows of `tested`
+    second: np.ndarray  # [pairs]
+
+
+class Models(NamedTuple):
+    """Joint Bayes models of one fold, and how the log-likelihood of the second rose."""
+
+    fitted: list[JointBayes]
+    trace: np.ndarray  # [iterations], an image
+
+
+class Scored(NamedTuple):
+    """The pairs of one fold, by all methods and by truncations of the Joint Bayes model after EM."""
+
+    scores: np.ndarray  # [methods, pairs]
+    ranks: np.ndarray  # int [ranks]
+    of_rank: np.ndarray  # [ranks, pairs]
+    bounds: np.ndarray  # [ranks], nats: on the mean |LLR - truncated LLR| of pairs from the model
+    trace: np.ndarray  # [iterations], log-likelihood an image at the parameters that each step starts from
+
+
 def folds(config: ConfigDict, listing: Listing | None = None) -> tuple[Listing, list[Fold]]:
     """The folds of View 2, or the one split of View 1; `listing` names the rows of embeddings."""
     if config.view == 1:
@@ -89,32 +116,48 @@ def features(
     return np.concatenate(parts)
 
 
-def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> np.ndarray:
-    """Scores `[methods, pairs]` of one fold's pairs."""
+def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> Scored:
+    """The methods on images."""
     whitened = _whitened(config, x, ids, fold)
     _, _, tested, first, second = whitened
     raw = x[np.unique(np.concatenate([fold.pairs.first, fold.pairs.second]))]
     scores = [cosines(jnp.asarray(raw[first]), jnp.asarray(raw[second])), cosines(tested[first], tested[second])]
     scores.append(discriminant_cosines(config, whitened, num_axes=config.num_components))
-    scores += joint_bayes_scores(config, whitened, variants=True)
-    scores += joint_bayes_scores(config, _length_normalized(whitened), variants=False)
-    return np.stack([np.asarray(of_method, np.float64) for of_method in scores])
+    models = joint_bayes_models(config, whitened, variants=True)
+    scores += pair_scores(models, whitened)
+    of_one_length = _length_normalized(whitened)
+    scores += pair_scores(joint_bayes_models(config, of_one_length, variants=False), of_one_length)
+    return scored(config, scores, models, whitened)
+
+
+def scored(config: ConfigDict, scores: list[Any], models: Models, known: Coordinates) -> Scored:
+    """The scores of all methods, and what the model after EM says at each rank."""
+    fitted = models.fitted[1]
+    ranks = ranks_of(config, known.train.shape[1])
+    of_rank = np.stack([_truncated_llr(fitted, known, rank) for rank in ranks])
+    bounds = np.asarray(joint_bayes.truncation_bounds(fitted))[ranks]
+    every = np.stack([np.asarray(each, np.float64) for each in scores])
+    return Scored(every, np.array(ranks), of_rank, bounds, models.trace)
+
+
+def ranks_of(config: ConfigDict, most: int) -> list[int]:
+    """The ranks of `config.ranks` below the number of dimensions, and that number."""
+    return sorted({*(rank for rank in config.ranks if rank < most), most})
+
+
+def _truncated_llr(model: JointBayes, known: Coordinates, rank: int) -> np.ndarray:
+    """Log-likelihood ratios `[pairs]` of thin factors: `constant - (|a1|^2 + |a2|^2) / 2 + b1'b2 / 2`."""
+    thin = joint_bayes.low_rank(model, rank=rank)
+    centered = known.tested - model.mean[None, :]
+    squares, b = ((centered @ thin.factor_a) ** 2).sum(axis=1), centered @ thin.factor_b
+    products = (b[known.first] * b[known.second]).sum(axis=1)
+    return np.asarray(thin.constant + (products - squares[known.first] - squares[known.second]) / 2, np.float64)
 
 
 def best_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> np.ndarray:
     """Scores `[pairs]` of length-normalised features and full EM alone."""
     whitened = _length_normalized(_whitened(config, x, ids, fold))
-    return np.asarray(joint_bayes_scores(config, whitened, variants=False)[-1], np.float64)
-
-
-class Coordinates(NamedTuple):
-    """Training rows and the rows of the pairs: whitened principal coordinates, or embeddings as they are."""
-
-    train: jax.Array  # [n, r]
-    labels: np.ndarray  # [n]
-    tested: jax.Array  # [t, r], the images that occur in the pairs
-    first: np.ndarray  # [pairs], rows of `tested`
-    second: np.ndarray  # [pairs]
+    return np.asarray(pair_scores(joint_bayes_models(config, whitened, variants=False), whitened)[-1], np.float64)
 
 
 def _whitened(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> Coordinates:
@@ -149,25 +192,34 @@ def discriminant_cosines(config: ConfigDict, known: Coordinates, *, num_axes: in
     return cosines(projected[known.first], projected[known.second])
 
 
-def joint_bayes_scores(config: ConfigDict, known: Coordinates, *, variants: bool) -> list[Any]:
+def joint_bayes_models(config: ConfigDict, known: Coordinates, *, variants: bool) -> Models:
     """Moments and EM; with `variants` also approximate EM and a fit without single-image people."""
-    z, labels, tested, first, second = known
+    z, labels = known.train, known.labels
     num_people, mean = int(labels.max()) + 1, z.mean(axis=0)
     stats = joint_bayes.collect(z, labels, num_people=num_people, shift=mean)
     start = joint_bayes.init(stats)
-    models = [start, _fitted(config, stats, start, config.e_step)]
+    fitted, trace = _fitted(config, stats, start, config.e_step)
+    models = [start, fitted]
     if variants:
         several = np.bincount(labels, minlength=num_people)[labels] > 1
         kept = dense(labels[several]).ids
         fewer = joint_bayes.collect(z[several], kept, num_people=int(kept.max()) + 1, shift=mean)
-        models += [_fitted(config, stats, start, "approximate"), _fitted(config, fewer, start, config.e_step)]
-    return [_pair_llr(model, tested[first], tested[second]) for model in models]
+        models += [_fitted(config, stats, start, "approximate")[0], _fitted(config, fewer, start, config.e_step)[0]]
+    return Models(models, trace / len(z))
 
 
-def _fitted(config: ConfigDict, stats: joint_bayes.Stats, start: JointBayes, e_step: str) -> JointBayes:
+def pair_scores(models: Models, known: Coordinates) -> list[Any]:
+    """Log-likelihood ratios `[pairs]` of each model."""
+    first, second = known.tested[known.first], known.tested[known.second]
+    return [_pair_llr(model, first, second) for model in models.fitted]
+
+
+def _fitted(
+    config: ConfigDict, stats: joint_bayes.Stats, start: JointBayes, e_step: str
+) -> tuple[JointBayes, np.ndarray]:
     model, info = joint_bayes.fit(stats, start, num_iters=config.num_iters, e_step=joint_bayes.E_STEPS[e_step])
     raise_if_failed(info, f"Joint Bayes, {e_step} EM")
-    return model
+    return model, np.asarray(info.objective, np.float64)
 
 
 @jax.jit
@@ -203,6 +255,10 @@ def summary(config: ConfigDict, folds: Sequence[Mapping[str, np.ndarray]]) -> di
         "is_same": is_same,
         "people": first,
         "others": second,
+        "of rank": np.concatenate([fold["of rank"] for fold in folds], axis=1),
+        "ranks": folds[0]["ranks"],
+        "bounds": np.mean([fold["bounds"] for fold in folds], axis=0),
+        "traces": np.stack([fold["trace"] for fold in folds]),
         "largest share": np.asarray(np.unique(first[is_same], return_counts=True)[1].max() / is_same.sum()),
         "fold": np.concatenate([np.full(len(fold["is_same"]), k) for k, fold in enumerate(folds)]),
     }

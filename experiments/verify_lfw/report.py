@@ -41,10 +41,11 @@ def table(config: ConfigDict, arrays: dict[str, np.ndarray]) -> tuple[Table, dic
         curve = verification.roc(scores, arrays["is_same"])
         llr, numbers = _calibration(method, scores, arrays)
         numbers["min Cllr"] = calibration_metrics.min_cllr(curve)
-        eer = _over_people(config, scores, arrays).eer
+        over = _over_people(config, scores, arrays)
         of_ratio: Cell = "–" if llr is None else with_interval(_over_people(config, llr, arrays).cllr, digits=3)
-        others = [Estimate(numbers.get(name, math.nan), digits=3) for name in ("raw Cllr", "min Cllr")]
-        rows.append((method, shown, percent_interval(eer, digits=_DIGITS), others[0], of_ratio, others[1]))
+        raw = Estimate(numbers.get("raw Cllr", math.nan), digits=3)
+        least = with_interval(over.min_cllr, digits=3)
+        rows.append((method, shown, percent_interval(over.eer, digits=_DIGITS), raw, of_ratio, least))
         results |= {f"accuracy, {method}": value, f"EER, {method}": verification.eer(curve)}
         results |= {f"{name}, {method}": number for name, number in numbers.items()}
     title = (
@@ -52,7 +53,7 @@ def table(config: ConfigDict, arrays: dict[str, np.ndarray]) -> tuple[Table, dic
         if config.view == 2
         else "View 1: the best threshold of the test half itself, for choosing settings only"
     )
-    title += f". EER and calibrated Cllr: 95 % intervals by {config.num_resamples:,} resamples of the people"
+    title += f". EER, calibrated Cllr and min Cllr: 95 % intervals by {config.num_resamples:,} resamples of the people"
     return Table(("method", "accuracy %", "EER %", "Cllr, raw", "Cllr, calibrated", "min Cllr"), rows, title), results
 
 
@@ -116,9 +117,56 @@ def page(config: ConfigDict, workdir: Workdir, arrays: dict[str, np.ndarray], he
                     "them. Cosines are no ratios and have a Cllr only after it. min Cllr is what the best monotone "
                     "calibration would reach.",
                 ),
-            )
+            ),
+            _ranks(config, arrays),
+            _traces(config, arrays),
         ],
         credits=(lfw.CREDIT,),
+    )
+
+
+def _ranks(config: ConfigDict, arrays: dict[str, np.ndarray]) -> Section:
+    """Accuracy of the low-rank form of the Joint Bayes score, against its rank."""
+    ranks = arrays["ranks"].tolist()
+    accuracy = np.array([_accuracy(config, scores, arrays) for scores in arrays["of rank"]])
+    mean, error = 100 * accuracy.T
+    curve = Curve("Joint Bayes", np.array(ranks), mean, mean - error, mean + error)
+    figure = figures.curves([curve], x_label="rank of T_mu kept", y_label="accuracy %", log_x=True)
+    rows: list[tuple[Cell, ...]] = [
+        (rank, Spread(value, spread, _DIGITS, scale=100.0, kind="SE"), Estimate(float(bound), digits=2))
+        for rank, (value, spread), bound in zip(ranks, accuracy.tolist(), arrays["bounds"], strict=True)
+    ]
+    return Section(
+        "The rank of the score",
+        (
+            "The score of the model after EM with the leading directions of its identity covariance alone: A and B of "
+            "(13) as thin factors. The bound is on the mean change of ratios of pairs from the model itself.",
+            Picture("ranks.svg", figures.to_svg(figure), "The band is one standard error over folds."),
+            Table(("rank", "accuracy %", "bound, nats"), rows, "Low-rank scores, all folds"),
+        ),
+    )
+
+
+def _accuracy(config: ConfigDict, scores: np.ndarray, arrays: dict[str, np.ndarray]) -> tuple[float, float]:
+    """Mean and standard error; of View 1 the accuracy at the best threshold, without an error."""
+    if config.view == 2:
+        found = lfw_accuracy(scores, arrays["is_same"], arrays["fold"])
+        return float(found.mean), float(found.standard_error)
+    threshold = best_threshold(scores, arrays["is_same"])
+    return float(((scores >= threshold) == arrays["is_same"]).mean()), math.nan
+
+
+def _traces(config: ConfigDict, arrays: dict[str, np.ndarray]) -> Section:
+    """How the log-likelihood rose in every fold."""
+    rise = arrays["traces"] - arrays["traces"][:, :1]
+    lines = [Curve(f"fold {k + 1}", np.arange(len(each)), each) for k, each in enumerate(rise)]
+    figure = figures.curves(lines, x_label="iteration of EM", y_label="nats an image", markers=False)
+    return Section(
+        "How EM went",
+        (
+            f"The log-likelihood of the training images less that of the start from moments, {config.e_step} E-step.",
+            Picture("traces.svg", figures.to_svg(figure), "It never falls."),
+        ),
     )
 
 

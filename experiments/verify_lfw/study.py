@@ -12,7 +12,7 @@ from ml_collections import ConfigDict
 
 from experiments.common import fields, inputs
 from experiments.verify_lfw import embedded, protocol, report
-from experiments.verify_lfw.protocol import Fold
+from experiments.verify_lfw.protocol import Fold, Scored
 from jaxface.core import checks
 from jaxface.data import Listing
 from jaxface.runtime.workdir import Workdir
@@ -23,7 +23,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     if config.view not in (1, 2):
         raise ValueError(f"config.view must be 1 (to choose settings) or 2 (to report); got {config.view}.")
     checks.one_of("config.e_step", config.e_step, embedded.EM)
-    fields.counts(config, "num_components", "lda_components", "num_iters", "num_resamples")
+    fields.counts(config, "ranks", "num_components", "lda_components", "num_iters", "num_resamples")
     if config.data.root is None:
         raise ValueError(
             "--config.data.root is missing: name the folder that holds LFW's pairs.txt and people.txt, and its images "
@@ -68,14 +68,17 @@ def _scored(
     folds: Sequence[Fold],
     name: str,
     encode: Callable[[], np.ndarray],
-    score: Callable[[np.ndarray, np.ndarray, Fold], np.ndarray],
+    score: Callable[[np.ndarray, np.ndarray, Fold], np.ndarray | Scored],
 ) -> list[Mapping[str, np.ndarray]]:
     """The scores of every fold on one kind of features, a stage each; images are encoded when a stage needs them."""
     encoded = cache(encode)
 
     def of_fold(fold: Fold) -> dict[str, np.ndarray]:
-        scores = score(encoded(), listing.ids, fold)
+        found = score(encoded(), listing.ids, fold)
+        arrays = {"scores": found}
+        if isinstance(found, Scored):
+            arrays = {name.replace("_", " "): values for name, values in found._asdict().items()}
         people, others = (listing.ids[rows] for rows in (fold.pairs.first, fold.pairs.second))
-        return {"scores": scores, "is_same": fold.pairs.is_same, "people": people, "others": others}
+        return {**arrays, "is_same": fold.pairs.is_same, "people": people, "others": others}
 
     return [workdir.stage(f"{name}-{k}", partial(of_fold, fold)) for k, fold in enumerate(folds)]

@@ -94,7 +94,13 @@ def test_the_study_reports_what_the_scores_say(root, tmp_path, monkeypatch):
     fused = sum(np.concatenate(scores) for scores in of_kind)
     assert results[f"EER, {names[-1]}"] == pytest.approx(metrics.eer(metrics.roc(fused, same)))
     assert set(calibrated) == {16}  # the pairs of the other two folds
-    assert (tmp_path / "run" / "report.html").read_text().count("<figure>") == 1
+    assert (tmp_path / "run" / "report.html").read_text().count("<figure>") == 3
+    with np.load(stages / "main-0.npz") as first:
+        assert first["ranks"].tolist() == [1, 2, 5, 6]
+        assert_close(first["of rank"][-1], first["scores"][names.index("Joint Bayes, full EM")], factor=1e5)
+        assert first["bounds"][-1] == 0
+        assert (np.diff(first["bounds"]) <= 0).all()
+        assert (np.diff(first["trace"]) > -1e-4).all()
     again.check(verify_lfw.run, config, tmp_path / "run", results, own / "pairs.txt", "pairs.txt")
 
 
