@@ -93,8 +93,8 @@ def weak_labels(config, folder, results):
     grouping = draws.random_draws(config, task, size)
     for name, cls in (("np_per", LinearMap), ("kernel_rca", KernelMap)):
         z = jax.jit(lambda model: each_row(transform, model, task.x))(loaded(folder, name, cls))
-        error = draws.errors(task, draws.Draws(*(part[:1] for part in grouping[:2]), grouping.num_groups), z[None],
-                             gallery=config.gallery)  # fmt: skip
+        first = draws.Draws(*(part[:1] for part in grouping[:2]), grouping.num_groups)
+        error = draws.errors(task, first, draws.Embedded(z[None]), gallery=config.gallery)
         assert error[0] == stage(folder, f"groups-of-{size}")[f"error/{name}"][0]
 
 

@@ -12,24 +12,28 @@ from experiments.common import inputs
 from experiments.weak_labels import clustering
 from experiments.weak_labels.methods import METHODS
 from jaxface import data
+from jaxface.data import patterns
 from jaxface.faces import pipeline
 from jaxface.runtime import sections
 
 VARIANTS = {
     "committee": ["default", "smoke", "yaleb", "lfw", "embeddings"],
     "embed": ["default", "aligned"],
+    "encoder": ["default", "smoke", "lfw"],
     "evaluate": ["default"],
     "finetune": ["default", "smoke", "embeddings"],
     "hallucinate": ["default", "smoke", "lfw", "million"],
     "kernel_maps": ["default", "smoke"],
-    "retrieve": ["default", "smoke", "many"],
+    "people": ["default", "smoke", "photos"],
+    "quality": ["default", "smoke", "lfw", "embedded"],
+    "retrieve": ["default", "smoke", "many", "classes", "made"],
     "score": ["default", "identify"],
-    "super_vector": ["default", "smoke", "lfw", "two_view"],
+    "super_vector": ["default", "smoke", "lfw", "two_view", "missing"],
     "tour": ["default", "smoke"],
-    "verifier": ["default", "smoke", "embeddings", "images", "photos"],
+    "verifier": ["default", "smoke", "embeddings", "images", "photos", "stream"],
     "verify": ["default", "smoke", "lfw", "embeddings"],
     "verify_lfw": ["default", "view1", "embeddings"],
-    "weak_labels": ["default", "smoke", "raw", "yale", "yaleb", "embeddings"],
+    "weak_labels": ["default", "smoke", "raw", "yale", "yaleb", "lfw", "videos", "many", "embeddings"],
 }
 CASES = [(name, variant) for name, variants in VARIANTS.items() for variant in variants]
 
@@ -66,7 +70,12 @@ def test_builds_locked_and_binds(name, variant):
         config.seeed = 1
     for section in config.values():
         if isinstance(section, ConfigDict) and "loader" in section and section.loader is not None:
-            others = {"embeddings": data.embeddings.load, "photos": lambda root: root}
+            others = {
+                "embeddings": data.embeddings.load,
+                "photos": lambda root: root,
+                "stream": data.stream.from_file,
+                "made": patterns.patterns,
+            }
             sections.arguments(inputs.given(section.options), {**data.LOADERS, **others}[section.loader])
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from configs import verifier as configs
-from experiments.verifier import candidates
+from experiments.verifier import candidates, sides
 from experiments.verifier.study import run
 from jaxface.data import embeddings
 from jaxface.runtime import launch
@@ -64,8 +64,10 @@ def test_embeddings_of_200_people_killed_at_three_places(tmp_path, monkeypatch):
     assert expected["chosen: EER"] < min(0.015, expected["Joint Bayes: EER"])
     assert expected["chosen: Cllr"] - expected["chosen: min Cllr"] < 0.03
     check_decisions(tmp_path / "whole", len(files) - 1, least_right=0.98)
-    for place, name in (("people_splits", "before"), ("measure", "during"), ("names_of", "after")):
-        calls, plain = [], getattr(candidates, place)
+    for module, place, name in (
+        (sides, "deal", "before"), (candidates, "measure", "during"), (candidates, "names_of", "after")
+    ):  # fmt: skip
+        calls, plain = [], getattr(module, place)
 
         def fatal(*arguments, calls=calls, plain=plain, last=2 if place == "measure" else 1):
             calls.append(None)
@@ -73,7 +75,7 @@ def test_embeddings_of_200_people_killed_at_three_places(tmp_path, monkeypatch):
                 raise KeyboardInterrupt
             return plain(*arguments)
 
-        monkeypatch.setattr(candidates, place, fatal)
+        monkeypatch.setattr(module, place, fatal)
         with pytest.raises(KeyboardInterrupt):
             launch.execute(run, config, tmp_path / name)
         monkeypatch.undo()

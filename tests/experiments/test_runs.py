@@ -20,7 +20,8 @@ from jaxface.runtime.params_io import to_bytes
 from jaxface.subspace import LinearMap
 from tests.experiments import again, saved_models
 
-EXPERIMENTS = ["committee", "finetune", "hallucinate", "kernel_maps", "super_vector", "tour", "verify", "weak_labels"]
+EXPERIMENTS = ["committee", "finetune", "hallucinate", "kernel_maps", "quality", "super_vector", "tour", "verify"]
+EXPERIMENTS += ["weak_labels"]
 
 
 def has_faces():

@@ -1,0 +1,7 @@
+"""The command of the study."""
+
+from experiments.encoder.study import run
+from jaxface.runtime import launch
+
+if __name__ == "__main__":
+    launch.main(run)
