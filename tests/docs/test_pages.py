@@ -4,7 +4,6 @@ The `python` blocks of a page run in order in one namespace, in an empty folder.
 what it prints: words must agree, whole numbers too, and other numbers within 10 % or one unit of their last digit.
 """
 
-import ast
 import contextlib
 import io
 import pathlib
@@ -32,20 +31,6 @@ def blocks(page):
         end = match.end()
 
 
-def chooses_its_precision(page):
-    """Whether the page switches float64 on before anything but imports: it runs the same whatever was set before."""
-    first = next(code for _, language, code, _ in blocks(page) if language == "python")
-    for statement in ast.parse(first).body:
-        if ast.unparse(statement) == "jax.config.update('jax_enable_x64', True)":
-            return True
-        if not isinstance(statement, ast.Import | ast.ImportFrom):
-            return False
-    return False
-
-
-RUNS = [(page, x64) for page in PAGES for x64 in ([False] if chooses_its_precision(page) else [False, True])]
-
-
 def assert_printed(printed, shown):
     assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", shown).split(), f"printed\n{printed}\nshown\n{shown}"
     for actual, expected in zip(NUMBER.finditer(printed), NUMBER.finditer(shown), strict=True):
@@ -62,19 +47,16 @@ def precision_of_the_suite():
 
 
 @pytest.mark.usefixtures("precision_of_the_suite")
-@pytest.mark.parametrize(("page", "x64"), RUNS, ids=[f"{page.relative_to(DOCS)}-{x64}" for page, x64 in RUNS])
-def test_page_runs(page, x64, tmp_path, monkeypatch):
-    """In float32, as a reader has it who types the page, and in float64, as the launcher sets it for a study.
-
-    Once where the page chooses: its two runs would be the same.
-    """
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(DOCS)) for page in PAGES])
+def test_page_runs(page, tmp_path, monkeypatch):
+    """In float32, as a reader has it who types the page, unless the page chooses float64."""
     if "orl.load(" in page.read_text():
         try:
             orl.find()
         except FileNotFoundError as error:
             pytest.skip(str(error))
     monkeypatch.chdir(tmp_path)
-    jax.config.update("jax_enable_x64", x64)
+    jax.config.update("jax_enable_x64", False)
     namespace = {"__name__": "__page__"}
     printed = None
     for line, language, code, follows in blocks(page):
