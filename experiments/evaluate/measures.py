@@ -16,6 +16,7 @@ from jaxface.losses.fusion import Fusion
 from jaxface.metrics import bootstrap, draws, verification
 from jaxface.metrics.bootstrap import SubjectDifferences, SubjectIntervals
 from jaxface.metrics.draws import Draws
+from jaxface.metrics.mate_counts import MateCounts
 from jaxface.metrics.verification import Roc
 
 RANGE = ("least ratio supported", "largest ratio supported")  # in nats, by the number of trials
@@ -171,17 +172,29 @@ def _threshold(affine: Affine, ratio: float) -> float:
     return float((ratio - affine.offset) / affine.slope)
 
 
-def matrix(systems: Systems, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Scores `[gallery, probes]` and the people of both, if the trials compare every first file with every second."""
+class Ranked(NamedTuple):
+    """A system that identifies: the probes are the second files, the people of the first files are enrolled."""
+
+    counts: MateCounts
+    num_people: int  # enrolled
+
+
+def ranked(systems: Systems, name: str) -> Ranked | None:
+    """The ranks of the probes, if the trials compare every second file with all people of the first files.
+
+    A file is not compared with itself. A probe may lack trials with its own person: then it shows a stranger.
+    """
     known = systems.trials
     if systems.people is None or not known.first:
         return None
-    gallery, rows = np.unique(known.first, return_inverse=True)
-    probes, columns = np.unique(known.second, return_inverse=True)
-    if len(gallery) * len(probes) != len(rows) or len(np.unique(rows * len(probes) + columns)) != len(rows):
+    first, second = (np.asarray(side) for side in (known.first, known.second))
+    is_pair = first != second
+    gallery_ids, probe_ids = (side[is_pair] for side in systems.people)
+    _, probes = np.unique(second[is_pair], return_inverse=True)
+    counts = metrics.counts_from_trials(systems.scores[name][is_pair], gallery_ids, probes, probe_ids)
+    enrolled = np.unique(gallery_ids)
+    whom = np.empty(len(counts.compared), probe_ids.dtype)
+    whom[probes] = probe_ids
+    if (counts.compared < enrolled.size - np.isin(whom, enrolled)).any():
         return None
-    scores = np.empty((len(gallery), len(probes)))
-    scores[rows, columns] = systems.scores[name]
-    people = [np.empty(size, int) for size in scores.shape]
-    people[0][rows], people[1][columns] = systems.people
-    return scores, people[0], people[1]
+    return Ranked(counts, enrolled.size)

@@ -75,7 +75,7 @@ def sections(
     if compared:
         parts.append(_differences(config, compared, reference))
     parts += [_calibration(config, known, measured), _decisions(config, measured)]
-    identified = _identification(known)
+    identified = _identification(config, known)
     return [*parts, identified] if identified else parts
 
 
@@ -184,29 +184,42 @@ def _decisions(config: ConfigDict, measured: Mapping[str, Measured]) -> Section:
     )
 
 
-def _identification(known: Systems) -> Section | None:
-    """CMC and open-set curves where the trials compare every first file with every second."""
+def _identification(config: ConfigDict, known: Systems) -> Section | None:
+    """CMC and open-set curves where the trials compare every second file with all people of the first files."""
     closed, opened = [], []
+    rows: list[tuple[Cell, ...]] = []
     for name in known.scores:
-        found = measures.matrix(known, name)
+        found = measures.ranked(known, name)
         if found is None:
             return None
-        scores, gallery, probes = found
-        mated = np.isin(probes, gallery)
-        if mated.any():
-            shares = metrics.cmc(scores[:, mated], gallery, probes[mated])
+        counts = found.counts
+        row: dict[str, Cell] = dict.fromkeys(("rank 1", "rank 10", *(f"FAR {far:g}" for far in config.far)), "–")
+        has_mate = counts.higher >= 0
+        if has_mate.any():
+            shares = metrics.cmc_from_counts(
+                counts.higher[has_mate], counts.tied[has_mate], num_people=found.num_people
+            )
             closed.append(Curve(name, np.arange(1, len(shares) + 1), shares))
-        if mated.any() and not mated.all():
-            curve = metrics.open_set(scores, gallery, probes)
+            row |= {f"rank {k}": percent(shares[min(k, len(shares)) - 1], digits=2) for k in (1, 10)}
+        if has_mate.any() and not has_mate.all():
+            curve = metrics.open_set_from_counts(counts.mates, counts.best, counts.higher, counts.tied)
             opened.append(Curve(name, curve.far, curve.dir))
-    blocks: list[Block] = []
-    if closed:
-        figure = figures.curves(closed, x_label="rank", y_label="share of probes with their person", log_x=True)
-        blocks.append(Picture("cmc.svg", figures.to_svg(figure), "Probes of enrolled people (closed set)."))
+            for far in config.far:
+                row[f"FAR {far:g}"] = percent(metrics.identification_rate(curve, far), digits=2)
+        rows.append((name, *row.values()))
+    if not closed:
+        return None
+    header = ("system", "rank 1 %", "rank 10 %", *(f"DIR % at FAR {100 * far:g} %" for far in config.far))
+    figure = figures.curves(closed, x_label="rank", y_label="share of probes with their person", log_x=True)
+    blocks: list[Block] = [
+        "The trials compare every second file with all people of the first files, so they also identify: the people of "
+        "the first files are enrolled. DIR is the share of enrolled people who are found at rank 1 and named, at the "
+        "threshold that so many strangers pass.",
+        Table(header, rows),
+        Picture("cmc.svg", figures.to_svg(figure), "Probes of enrolled people (closed set)."),
+    ]
     if opened:
         figure = figures.roc(opened, title="")
-        blocks.append(
-            Picture("open_set.svg", figures.to_svg(figure), "Strangers who are given a name, and people found.")
-        )
-    text = "The trials compare every first file with every second, so they also identify: the first are enrolled."
-    return Section("Identification", (text, *blocks)) if blocks else None
+        caption = "Strangers who are given a name, and people found."
+        blocks.append(Picture("open_set.svg", figures.to_svg(figure), caption))
+    return Section("Identification", tuple(blocks))

@@ -10,6 +10,7 @@ functions of the `Roc`; numbers that depend on their values are functions of the
     normalization    z-, t-, s- and adaptive s-norm of scores by a cohort
     identification   cmc, nearest_neighbor_error, open_set and identification_rate (DIR@FAR); cmc_from_counts,
                      rank_hits, open_set_from_counts for galleries too large for a matrix of scores
+    mate_counts      counts_from_trials: the same from a list of trials
     clustering       purity, cluster_accuracy; precision, recall and F of samples (bcubed) and of pairs (pairwise)
     retrieval        retrieval_at_k, mean_average_precision
     reconstruction   psnr, ssim, cosine_distance (the papers' NCD, a distance in [0, 2])
@@ -44,6 +45,7 @@ from jaxface.metrics.identification import (
 )
 from jaxface.metrics.intervals import POSITIVE, RATE, SIGNED, Interval, paired_interval, split_interval, wilson
 from jaxface.metrics.lfw import lfw_accuracy
+from jaxface.metrics.mate_counts import counts_from_trials
 from jaxface.metrics.reconstruction import cosine_distance, psnr, ssim
 from jaxface.metrics.retrieval import average_precision, mean_average_precision, retrieval_at_k
 from jaxface.metrics.verification import (
@@ -76,6 +78,7 @@ __all__ = [
     "cmc",
     "cmc_from_counts",
     "cosine_distance",
+    "counts_from_trials",
     "cross_entropy",
     "det",
     "eer",

@@ -6,6 +6,7 @@ gallery has the best score of their images, so the nearest neighbour rule is ran
 
 For galleries too large for a matrix, `core.mate_ranks.identify` counts the people above and level with the mate of
 each probe, and the functions `*_from_counts` turn these counts into the same numbers.
+`mate_counts.counts_from_trials` counts in a list of trials.
 
 Ties between the mate and others are broken against the method (`ties="pessimistic"`: a system that gives
 every pair the same score earns nothing) or averaged over all orders (`ties="expected"`).

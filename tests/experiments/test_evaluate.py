@@ -138,6 +138,27 @@ def test_a_full_matrix_also_identifies(rng, tmp_path):
     (tmp_path / "scores.csv").write_text("\n".join(lines))
     launch.execute(run, settings(trials=str(tmp_path / "scores.csv"), num_folds=3), tmp_path / "run")
     assert {"cmc.svg", "open_set.svg"} <= {path.name for path in (tmp_path / "run" / "figures").iterdir()}
+    assert "DIR % at FAR 1 %" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_all_pairs_of_a_set_identify_and_a_gap_does_not(rng, tmp_path):
+    people = np.repeat(np.arange(5), [3, 2, 2, 1, 2])
+    files = [f"p{person}/{k}.jpg" for k, person in enumerate(people)]
+    scores = rng.normal(size=(10, 10)) + 3 * (people[:, None] == people[None, :])
+    pairs = [(i, j) for i in range(10) for j in range(10)]  # each file with itself too
+    lines = [f"{files[i]},{files[j]},{int(people[i] == people[j])},{scores[i, j]:.17g}" for i, j in pairs]
+    (tmp_path / "all.csv").write_text("\n".join(["a,b,same,s", *lines]))
+    found = measures.ranked(systems.load(settings(trials=str(tmp_path / "all.csv"))), "s")
+    np.fill_diagonal(scores, -np.inf)
+    known = people != 3  # the only photo of a person has no mate
+    shares = metrics.cmc(scores[:, known], people, people[known])
+    counts = found.counts
+    assert found.num_people == 5
+    np.testing.assert_array_equal(counts.higher >= 0, known)
+    ours = metrics.cmc_from_counts(counts.higher[known], counts.tied[known], num_people=5)
+    np.testing.assert_array_equal(ours, shares)
+    (tmp_path / "gap.csv").write_text("\n".join(["a,b,same,s", *(x for x in lines if "p3/7.jpg,p0/0.jpg" not in x)]))
+    assert measures.ranked(systems.load(settings(trials=str(tmp_path / "gap.csv"))), "s") is None
 
 
 @pytest.mark.parametrize(
