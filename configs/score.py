@@ -25,6 +25,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.pairs = placeholder(str)  # verify: CSV with the header a,b,same, or a,b if the truth is unknown
     config.gallery = _folder(min_people=1)  # identify: people to know, one folder each, any number of photos
     config.probes = _folder(min_people=0)  # identify: photos to name; names of folders only count right answers
+    config.num_best = 1  # identify: people listed for each probe in candidates.csv, the one with most evidence first
     config.far = placeholder(float)  # share of impostors, or of strangers, who may pass; instead of the prior
     config.strangers = _folder(min_people=1)  # with far: known people who are in no fit and not in your data
     config.cohort = _folder(min_people=0)  # verify: strangers to everything here, for s-normed scores beside the ratios

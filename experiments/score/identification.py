@@ -13,7 +13,7 @@ from jaxface import verifier
 from jaxface.data import overlap
 from jaxface.reports.tables import Cell, Table
 from jaxface.runtime.workdir import Workdir
-from jaxface.verifier import Verifier
+from jaxface.verifier import Identification, Verifier
 
 _NUM_SHOWN = 40
 
@@ -32,6 +32,7 @@ def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]
         verifier.encode_vectors(model, probes.x),
         prior=config.prior,
         threshold=None if stated is None else stated.threshold,
+        num_best=min(config.num_best, len(gallery.names)),
     )
     nearest = np.array([str(gallery.names[k]) for k in answer.person])
     decision = np.where(answer.is_named, nearest, "unknown")
@@ -39,6 +40,9 @@ def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]
     files = probes.files or tuple(f"row {k}" for k in range(len(folder)))
     rows = list(zip(files, nearest, answer.evidence, answer.probability, decision, folder, strict=True))
     report.write_csv(workdir, ("probe", "nearest_person", "evidence", "probability", "decision", "folder"), rows)
+    if config.num_best > 1:
+        listed = _candidates(answer, files, gallery)
+        report.write_csv(workdir, ("probe", "place", "person", "evidence"), listed, name="candidates.csv")
 
     is_enrolled_image = overlap.identical_rows(gallery.x, probes.x)
     has_known_name = np.isin(folder, [str(name) for name in gallery.names])
@@ -70,6 +74,16 @@ def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]
     table = Table(header, shown, "The first probes; all in scores.csv")
     report.page(config, workdir, "Identification of probes", results, [table], probes.credit, stated=stated)
     return results
+
+
+def _candidates(answer: Identification, files: tuple[str, ...], gallery: Vectors) -> list[tuple[Cell, ...]]:
+    """The people with the most evidence for each probe, one after the other."""
+    found = answer.candidates
+    return [
+        (file, place, str(gallery.names[row]), float(evidence))
+        for file, rows, scores in zip(files, found.rows, found.scores, strict=True)
+        for place, (row, evidence) in enumerate(zip(rows, scores, strict=True), 1)
+    ]
 
 
 def _named(probes: Vectors) -> Vectors:

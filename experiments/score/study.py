@@ -12,6 +12,7 @@ threshold of that prior, and a page. If the truth is known it reports the error 
 The prior of a pair is the probability of one person, before looking. The prior of a probe is the probability that it
 shows somebody enrolled, the same for each person. With `--config.far=0.01 --config.strangers.root=...` the threshold is
 the one that so many of these strangers pass, and the page says in which interval the rate of other strangers lies.
+`--config.num_best=5` lists the five people with the most evidence for each probe in `candidates.csv`.
 """
 
 from typing import Any
@@ -31,6 +32,7 @@ TASKS = {"verify": verification.run, "identify": identification.run}
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Verifies the pairs of a file, or identifies probes among enrolled people."""
     fields.words(config, "task", TASKS)
+    fields.counts(config, "num_best", minimum=1)
     checks.between("config.prior", config.prior, 0.0, 1.0, closed_low=False, closed_high=False)
     false_accepts.check(config)
     if config.model is None:

@@ -33,6 +33,7 @@ __all__ = [
     "low_rank",
     "project",
     "quadratic_form",
+    "same_size_llr_matrix",
     "score_projections",
     "set_llr",
     "set_llr_matrix",
@@ -228,15 +229,18 @@ def set_llr_matrix(
     places, blocks = [np.zeros(0, np.int64)], [jnp.zeros((len(sum_a), 0), sum_a.dtype)]
     for size in np.unique(sizes):
         places.append(np.flatnonzero(sizes == size))
-        blocks.append(_same_size_scores(basis, sum_a, count_a, sum_b[places[-1]], jnp.asarray(size, sum_a.dtype)))
+        blocks.append(same_size_llr_matrix(basis, sum_a, count_a, sum_b[places[-1]], jnp.asarray(size, sum_a.dtype)))
     return jnp.concatenate(blocks, axis=1)[:, np.argsort(np.concatenate(places))]
 
 
 @jax.jit
-def _same_size_scores(
+def same_size_llr_matrix(
     basis: ScoringBasis, sum_a: jax.Array, count_a: jax.Array, sum_b: jax.Array, size: jax.Array
 ) -> jax.Array:
-    """`[2 a s, a] . [t, t^2]` and terms of rank one, with `a = l / (2 (1 + (m + size) l))`."""
+    """`set_llr_matrix` for second sets of one size `[]`, under any transformation: one GEMM of width 2 r.
+
+    `[2 a s, a] . [t, t^2]` and terms of rank one, with `a = l / (2 (1 + (m + size) l))`.
+    """
     values = basis.values
     a = values[None, :] / (2 * (1 + (count_a[:, None] + size) * values[None, :]))
     left = jnp.concatenate([2 * a * sum_a, a], axis=1)

@@ -6,7 +6,8 @@
     stream       the same kinds from vectors that stay on a disk
     coordinates  encode: from an image or a vector to the coordinates that a gallery stores
     presence     fit_presence: how far the best ratio of a gallery speaks against a stranger
-    score        pairs, matrices and sets of coordinates to log-likelihood ratios; enroll; identify
+    score        pairs, matrices and sets of coordinates to log-likelihood ratios; enroll
+    identification  identify: the people of a gallery of any size who come into question for a probe
 
 Coordinates belong to the diagonal basis of Joint Bayes, so the sum of the coordinates of a person's images and their
 number are all that a gallery stores. Scores are in nats and positive if one person is more probable than two.
@@ -28,14 +29,13 @@ A verifier is saved and loaded whole. `experiments.verify` saves one in `params/
 """
 
 from jaxface.verifier.coordinates import encode, encode_vectors, normalize_length, reduce
+from jaxface.verifier.identification import Identification, identify
 from jaxface.verifier.kinds import KINDS, Kind, fit_kind
 from jaxface.verifier.model import Presence, Verifier
 from jaxface.verifier.presence import fit_presence
 from jaxface.verifier.score import (
     Gallery,
-    Identification,
     enroll,
-    identify,
     score_matrix,
     score_pairs,
     score_sets,

@@ -95,14 +95,18 @@ def test_a_rate_of_strangers_sets_the_threshold_of_names(known, tmp_path):
         vectors_file(tmp_path / f"{name}.npz", x[rows], ids[rows])
     settings = {f"{name}__root": str(tmp_path / f"{name}.npz") for name in ("gallery", "probes", "strangers")}
     loaders = {f"{name}__loader": "embeddings" for name in ("gallery", "probes", "strangers")}
-    config = scoring("identify", model=str(folder / "model.safetensors"), far=0.2, **settings, **loaders)
+    config = scoring("identify", model=str(folder / "model.safetensors"), far=0.2, num_best=3, **settings, **loaders)
     found = launch.execute(score.run, config, tmp_path / "who")
     gallery = verifier.enroll(verifier.encode_vectors(model, x[enrolled]), ids[enrolled], num_people=10)
     best = verifier.identify(model, gallery, verifier.encode_vectors(model, x[strangers]), prior=0.5).evidence
     per_person = np.array([(best[ids[strangers] == k] >= found["threshold"]).mean() for k in range(16, 30)])
     assert per_person.mean() == pytest.approx(found["stated rate of strangers given a name"])
     assert per_person.mean() <= 0.2
-    answer = verifier.identify(model, gallery, verifier.encode_vectors(model, x[probes]), prior=0.5)
+    answer = verifier.identify(model, gallery, verifier.encode_vectors(model, x[probes]), prior=0.5, num_best=3)
+    lines = (tmp_path / "who" / "candidates.csv").read_text().splitlines()
+    assert lines[0] == "probe,place,person,evidence"
+    listed = [f"p{row:02d},{evidence:.6f}" for row, evidence in zip(*map(np.ravel, answer.candidates), strict=True)]
+    assert [line.split(",", 2)[2] for line in lines[1:]] == listed
     named = answer.evidence >= found["threshold"]
     is_stranger = ids[probes] >= 10
     assert found["rate of strangers given a name"] == pytest.approx(named[is_stranger].mean())

@@ -225,6 +225,12 @@ CASES = [
         lambda r: (basis(r), r.normal(size=D), np.float64(3), r.normal(size=D), np.float64(2)),
         grad=(0, 1, 3),
     ),
+    Case(
+        scores.same_size_llr_matrix,
+        lambda r: (basis(r), images(r), np.arange(1.0, 9.0), images(r)[:3], np.float64(2)),
+        grad=(0, 1, 3),
+        factor=10,
+    ),
     Case(scores.llr_matrix, lambda r: (basis(r), images(r), images(r)), grad=(0, 1, 2), factor=10),
     Case(adaptation.target_of, lambda r: (images(r),), grad=(0,)),
     Case(adaptation.shrunk, lambda r: (a_target(r), a_model(r)), {"strength": np.float32(3)}, factor=10),

@@ -33,20 +33,21 @@ def test_evidence_is_the_formula(people):
     rows = np.flatnonzero(ids < 3)[:-3]  # four, four and one photos
     gallery = verifier.enroll(points[rows], ids[rows], num_people=3)
     scores = np.asarray(score.score_sets(found, gallery, verifier.Gallery(points[20:25], np.ones(5, int))), np.float64)
-    assert_close(score.evidence(found, gallery, scores), scores - np.log(3))
     fitted = dataclasses.replace(found, presence=Presence(**{name: np.array(each) for name, each in parts.items()}))
-    expected = np.array(
-        [
-            np.log(np.exp(parts["floor"][k]) + np.exp(a * row - c * np.log(3) + b))
-            for row, k in zip(scores, (1, 1, 0), strict=True)
-            for a, c, b in [(parts["slope"][k], parts["crowd"][k], parts["offset"][k])]
-        ]
-    )
-    assert_close(score.evidence(fitted, gallery, scores), expected)
-    named = verifier.identify(fitted, gallery, points[20:25], prior=0.2)
-    odds = 0.2 * np.exp(expected)
-    assert_close(named.probability, odds.max(axis=0) / (0.8 + odds.sum(axis=0)))
-    np.testing.assert_array_equal(named.is_named, 0.2 * np.exp(expected.max(axis=0)) >= 0.8)
+    entry = [1, 1, 0]
+    a, c, b, floor = (np.array(parts[name])[entry, None] for name in ("slope", "crowd", "offset", "floor"))
+    without_floor = np.exp(a * scores - c * np.log(3) + b)
+    expected = np.log(np.exp(floor) + without_floor)
+    named = verifier.identify(fitted, gallery, points[20:25], prior=0.2, num_best=3)
+    order = np.argsort(-expected, axis=0).T
+    np.testing.assert_array_equal(named.candidates.rows, order)
+    assert_close(named.candidates.scores, np.take_along_axis(expected.T, order, axis=1))
+    np.testing.assert_array_equal(named.person, order[:, 0])
+    # A photo that shows nothing recognisable is explained once, with the best person.
+    odds, others = 0.2 * np.exp(expected.max(axis=0)), without_floor.copy()
+    others[order[:, 0], np.arange(5)] = 0
+    assert_close(named.probability, odds / (0.8 + odds + 0.2 * others.sum(axis=0)))
+    np.testing.assert_array_equal(named.is_named, odds >= 0.8)
     strict = verifier.identify(fitted, gallery, points[20:25], prior=0.2, threshold=1e3)
     assert not strict.is_named.any()
     assert strict.threshold == 1e3

@@ -50,32 +50,6 @@ def test_pairs_matrix_and_sets_are_the_dense_ratio(fitted):
     assert_close(verifier.score_sets(found, gallery, probes), expected, factor=1e2)
 
 
-def test_a_probe_is_named_where_that_is_the_most_probable_of_all_and_nobody(fitted, monkeypatch):
-    found, x, ids = fitted
-    points = verifier.encode_vectors(found, x)
-    gallery = verifier.enroll(points[::2], np.unique(ids[::2], return_inverse=True)[1], num_people=6)
-    probes = points[1::2]
-    scores = np.asarray(verifier.score_sets(found, gallery, verifier.Gallery(probes, np.ones(len(probes), int))))
-    weight = 0.3 / 6 * np.exp(scores)
-    posterior = weight / (weight.sum(axis=0) + 0.7)
-    named = verifier.identify(found, gallery, probes, prior=0.3)
-    np.testing.assert_array_equal(named.person, scores.argmax(axis=0))
-    np.testing.assert_allclose(named.probability, posterior.max(axis=0), rtol=1e-9)
-    # More probable than "nobody" alone: the weight of the best person against that of a stranger.
-    np.testing.assert_array_equal(named.is_named, weight.max(axis=0) >= 0.7)
-    assert_close(named.evidence, scores.max(axis=0) - np.log(6))
-    assert named.threshold == pytest.approx(np.log(0.7 / 0.3))
-    monkeypatch.setattr(verifier.score, "_MOST_SCORES", 6 * 4)  # four probes at a time, the last block not full
-    for part, whole in zip(verifier.identify(found, gallery, probes, prior=0.3), named, strict=True):
-        assert_close(part, whole)
-
-
-def test_ratios_beyond_the_range_of_exp_have_a_posterior():
-    evidence = 1e4 * np.array([[2.0, -3.0], [0.5, -1.0]])
-    found = verifier.score.posterior(evidence, prior=0.3)
-    np.testing.assert_allclose(found, [[1.0, 0.0], [0.0, 0.0]], atol=1e-12)
-
-
 def test_messages(fitted):
     found, x, _ = fitted
     points = verifier.encode_vectors(found, x)
@@ -83,10 +57,6 @@ def test_messages(fitted):
         verifier.score_pairs(found, points, np.array([0]), np.array([30]))
     with pytest.raises(ValueError, match=r"ids must use every id in \[0, 4\)"):
         verifier.enroll(points[:3], np.array([0, 1, 3]), num_people=4)
-    gallery = verifier.enroll(points[:2], np.array([0, 1]), num_people=2)
-    for prior in (0.0, 1.0):
-        with pytest.raises(ValueError, match=r"prior must lie in \(0, 1\)"):
-            verifier.identify(found, gallery, points, prior=prior)
 
 
 def test_scores_of_pairs_are_differentiable_in_the_coordinates(fitted):
