@@ -13,7 +13,8 @@ a pair is the log-likelihood ratio of "one mu" against "two mus". A source model
     tracks      frames of a track, whose noise is correlated: track_weights, collect_tracks
     posterior   the E-step (3), (18): full, the paper's approximate one with means only, or that of PX-EM, expanded
     em          the M-step (5), init from moments, fit
-    factors     fit_low_rank: T_mu = F F' of a given rank, whose range is learned
+    factors     T_mu = F F' of a given rank, whose range is learned: init_factors, fit_factors, fit_low_rank
+    factor_scores  scores of such a model from r x r matrices
     transfer    fit_path over the prior weight w = lambda / (1 + lambda), choose_weight, leave_one_out (one person)
     adaptation  a model for another camera from images whose people nobody knows: CORAL and its kin, Kaldi's
     objectives  log-likelihood, the objective that (5) ascends, and (6), (11), (19) of the paper
@@ -31,8 +32,9 @@ with few images a person the approximate one drives T_mu to zero even on data fr
 
 from jaxface.joint_bayes import adaptation, objectives, posterior, quality
 from jaxface.joint_bayes.em import fit, init
-from jaxface.joint_bayes.factors import fit_low_rank
-from jaxface.joint_bayes.model import JointBayes, constrained, free, isotropic, sample
+from jaxface.joint_bayes.factor_scores import diagonalize_factors, llr_of_factors
+from jaxface.joint_bayes.factors import fit_factors, fit_low_rank, init_factors, leading_factors
+from jaxface.joint_bayes.model import JointBayes, LowRankJointBayes, constrained, free, isotropic, sample, to_dense
 from jaxface.joint_bayes.objectives import log_likelihood, penalized_objective
 from jaxface.joint_bayes.scores import (
     ScoringBasis,
@@ -62,6 +64,7 @@ E_STEPS = {"full": posterior.full, "approximate": posterior.approximate, "expand
 __all__ = [
     "E_STEPS",
     "JointBayes",
+    "LowRankJointBayes",
     "ScoringBasis",
     "SetSums",
     "Stats",
@@ -76,16 +79,21 @@ __all__ = [
     "collect_tracks",
     "constrained",
     "diagonalize",
+    "diagonalize_factors",
     "fit",
+    "fit_factors",
     "fit_low_rank",
     "fit_path",
     "free",
     "group_by_count",
     "init",
+    "init_factors",
     "isotropic",
+    "leading_factors",
     "leave_one_out",
     "llr",
     "llr_matrix",
+    "llr_of_factors",
     "llr_of_sets",
     "log_likelihood",
     "low_rank",
@@ -105,6 +113,7 @@ __all__ = [
     "set_llr_matrix",
     "set_sums",
     "stranger_moments",
+    "to_dense",
     "track_weights",
     "truncation_bounds",
     "zero",

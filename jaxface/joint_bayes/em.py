@@ -20,12 +20,12 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo, loops, machine
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.joint_bayes import objectives, posterior
-from jaxface.joint_bayes.counts import checked_counts, numbers_of_images
-from jaxface.joint_bayes.model import JointBayes
+from jaxface.joint_bayes import moment_start, objectives, posterior
+from jaxface.joint_bayes.counts import numbers_of_images
+from jaxface.joint_bayes.model import JointBayes, LowRankJointBayes
 from jaxface.joint_bayes.posterior import EStep, Moments
 from jaxface.joint_bayes.stats import GroupedStats, grouped, mean_weight, num_images, rows_about
-from jaxface.linalg import class_stats, psd, spectral
+from jaxface.linalg import psd, spectral
 from jaxface.linalg.class_stats import Stats
 
 __all__ = ["fit", "fit_grouped", "init"]
@@ -45,27 +45,12 @@ def init(stats: Stats, *, ridge: float = 1e-3) -> JointBayes:
     two images, each gets half of the total: only different weights could determine the split. Gradients are stopped.
     """
     checks.positive("ridge", ridge)
-    stats = checked_counts(jax.lax.stop_gradient(stats))
-    count = stats.count
-    images, within = class_stats.total(stats), class_stats.within_scatter(stats)
-    n, k = (count > 0).sum().astype(count.dtype), class_stats.images_of(stats).sum()
-    freedom, weight = k - n, _divisor(images.number)  # the sum of weights is k without weights
-    effective = (weight - (count**2).sum() / weight) / jnp.maximum(n - 1, 1)
-    noise = within / jnp.maximum(freedom, 1)
-    between = (images.scatter - within) / jnp.maximum(n - 1, 1)
-    of_people, of_images = images.scatter / weight, images.scatter / jnp.maximum(k, 1)
-    has_pairs = freedom > 0
-    noise = jnp.where(has_pairs, noise, of_images / 2)
-    identity = jnp.where(has_pairs, (between - noise) / _divisor(effective), of_people / 2)
+    found = moment_start.moments_of(stats)
     return JointBayes(
-        mean=images.mean,
-        identity_cov=_with_ridge(_positive_part(identity), ridge, of_people),
-        noise_cov=_with_ridge(psd.symmetrize(noise), ridge, of_images),
+        mean=found.mean,
+        identity_cov=_with_ridge(_positive_part(found.identity), ridge, found.of_people),
+        noise_cov=_with_ridge(psd.symmetrize(found.noise), ridge, found.of_images),
     )
-
-
-def _divisor(number: jax.Array) -> jax.Array:
-    return jnp.where(number == 0, 1, number)
 
 
 def m_step(moments: Moments, prior: JointBayes | None, prior_weight: jax.Array | float) -> JointBayes:
@@ -177,7 +162,11 @@ def fit_grouped(
 
 
 def diagnosis(
-    stats: GroupedStats, init: JointBayes, prior: JointBayes | None, prior_weight: jax.Array, jitter: jax.Array
+    stats: GroupedStats,
+    init: JointBayes | LowRankJointBayes,
+    prior: JointBayes | None,
+    prior_weight: jax.Array,
+    jitter: jax.Array,
 ) -> jax.Array:
     """The status of the problem itself, by its counts and covariances."""
     has_no_prior = prior_weight <= 0
@@ -263,11 +252,7 @@ def checked_problem(
         arguments |= axes_of("prior", prior)
     checks.shapes(**arguments)
     checks.floating(**{name: value for name, (value, _) in arguments.items() if name != "count"})
-    if checks.is_concrete(stats.count) and (num_people := int((np.asarray(stats.count) > 0).sum())) < 2:
-        raise ValueError(
-            f"stats must hold images of at least two people; got {num_people}. Add people: differences between them "
-            "determine the identity covariance."
-        )
+    at_least_two_people(stats)
     if prior is None and checks.is_concrete(prior_weights) and bool(np.any(np.asarray(prior_weights) != 0)):
         raise ValueError(
             f"prior_weight must be 0 without a prior; got {prior_weights}. Give the source model as prior."
@@ -275,6 +260,15 @@ def checked_problem(
     checks.between("prior_weight", prior_weights, 0.0, 1.0)
     dtype = jnp.result_type(*jax.tree.leaves((stats, init, prior)))
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), (stats, init, prior))
+
+
+def at_least_two_people(stats: Stats) -> None:
+    """Refuses statistics of fewer people, where the counts are known."""
+    if checks.is_concrete(stats.count) and (num_people := int((np.asarray(stats.count) > 0).sum())) < 2:
+        raise ValueError(
+            f"stats must hold images of at least two people; got {num_people}. Add people: differences between them "
+            "determine the identity covariance."
+        )
 
 
 def axes_of(name: str, model: JointBayes) -> dict[str, tuple[jax.Array, str]]:

@@ -1,8 +1,19 @@
 """Low-rank identity: `T_mu = F F'` with F `[d, r]` and any T_eps, by PX-EM.
 
 EM never turns the range of a low-rank T_mu; the regression of the images on the factors does. An image of person i is
-`x_ij = mean + F h_i + eps_ij` with `h_i ~ N(0, I)`. A step takes one Cholesky factor of T_eps and an eigenproblem of
-r x r, where `em` takes one of d x d.
+`x_ij = mean + F h_i + eps_ij` with `h_i ~ N(0, I)`. With F turned within its range so that `F'T_eps^-1 F = diag(l)`
+and `b = F'T_eps^-1 s` of a person with m images that sum to s,
+
+    E[h] = b / (1 + m l)      Cov[h] = diag(1 / (1 + m l))
+    K = sum E[hh'] / n        H = sum m E[hh']        B = sum s E[h]'        M = sum x x' over all images
+    F <- B H^-1 chol(K)       T_eps <- (M - B H^-1 B') / k
+
+A step takes products of `[c, d]` with `[d, r]`, one Cholesky factor of T_eps and an eigenproblem of r x r; `em` takes
+an eigenproblem of d x d and products of `[c, d]` with `[d, d]`. For d up to some thousands: `init_factors` needs no
+eigenproblem of d x d either.
+
+A fit works in coordinates in which the T_eps of its start is I: there M and B H^-1 B' differ by factors of 1 + m l, and
+not by the condition number of T_eps, when one is taken from the other.
 """
 
 from functools import partial
@@ -12,139 +23,235 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
-from jaxface.core import checks, fitinfo, loops
+from jaxface.core import checks, fitinfo, loops, machine
 from jaxface.core.fitinfo import FitInfo
-from jaxface.joint_bayes import em, posterior
-from jaxface.joint_bayes.model import JointBayes
-from jaxface.joint_bayes.stats import GroupedStats, grouped, mean_weight, num_images
-from jaxface.linalg import psd, spectral
-from jaxface.linalg.class_stats import Stats
+from jaxface.joint_bayes import em, moment_start, posterior
+from jaxface.joint_bayes.model import JointBayes, LowRankJointBayes, to_dense
+from jaxface.joint_bayes.stats import GroupedStats, by_person, grouped, mean_weight, num_images, rows_about
+from jaxface.linalg import krylov, psd, spectral
+from jaxface.linalg.class_stats import Stats, recenter
 
-__all__ = ["fit_low_rank"]
+__all__ = ["fit_factors", "fit_low_rank", "init_factors", "leading_factors"]
 
-
-class Factors(NamedTuple):
-    """Both covariances."""
-
-    root: jax.Array  # [d, r], F
-    noise_cov: jax.Array  # [d, d], T_eps
+_NUM_PASSES = 6  # of the power iteration of `init_factors`; EM turns the directions afterwards
 
 
 class Whitened(NamedTuple):
-    """F turned within its range, so that `F'T_eps^-1 F = diag(l)`, and the Cholesky factor L of T_eps."""
+    """Statistics about the mean of a model, in the coordinates `L^-1 x` of the Cholesky factor L of its T_eps."""
+
+    rows: jax.Array  # [rows, d], sqrt(m) ybar
+    second_moment: jax.Array  # [d, d], M
+    lower: jax.Array  # [d, d], L
+    square: jax.Array  # [d, d], L'L: the trace of `L A L'` is the sum of `square * A`
+    stats: GroupedStats  # for the counts
+
+
+class State(NamedTuple):
+    """A model in whitened coordinates."""
 
     root: jax.Array  # [d, r], F
-    white: jax.Array  # [d, r], L^-1 F
-    values: jax.Array  # [r], l, descending
-    lower: jax.Array  # [d, d], L
+    white: jax.Array  # [d, r], C^-1 F
+    lower: jax.Array  # [d, d], Cholesky factor C of T_eps
+    size: jax.Array  # [], tr T_eps^-1 M
+    jitter: jax.Array  # [], the largest ridge so far, in the units of the images
 
 
-class RowSums(NamedTuple):
-    """Sums over the rows of statistics, for E[h] = m b / (1 + m l) with `b = F'T_eps^-1 ybar` and e = ybar - F E[h]."""
+class Latent(NamedTuple):
+    """Sums over people at a state."""
 
-    latent: jax.Array  # [r, r], of E[h] E[h]'
-    weighted: jax.Array  # [r, r], of m E[h] E[h]'
-    cross: jax.Array  # [d, r], of m e E[h]'
-    noise: jax.Array  # [d, d], of m e e'
-    between: jax.Array  # [], of m ybar'(T_eps + m T_mu)^-1 ybar
+    people: jax.Array  # [r, r], of E[hh']
+    images: jax.Array  # [r, r], of m E[hh'], H
+    cross: jax.Array  # [d, r], of s E[h]', B
+    explained: jax.Array  # [], of b'E[h]
+    values: jax.Array  # [r], l
+
+
+def leading_factors(model: JointBayes, *, rank: int) -> LowRankJointBayes:
+    """The model with the `rank` directions of T_mu that have the largest ratios to T_eps. Gradients are stopped."""
+    checks.at_least("rank", rank, 1)
+    checks.at_most("rank", rank, len(model.mean), "the dimension")
+    model = jax.lax.stop_gradient(model)
+    basis = posterior.diagonal_basis(model)
+    root = (basis.inverse.T * jnp.sqrt(basis.values)[None, :])[:, :rank]
+    return LowRankJointBayes(mean=model.mean, root=root, noise_cov=model.noise_cov)
+
+
+def init_factors(stats: Stats, *, rank: int, ridge: float = 1e-3) -> LowRankJointBayes:
+    """About the moment estimate `em.init`, with `rank` directions of T_mu and without an eigenproblem of d x d.
+
+    The directions come from a few steps of power iteration. `ridge` is relative to the mean eigenvalue in T_eps, and
+    the least ratio of T_mu to T_eps in a direction. Gradients are stopped.
+    """
+    checks.at_least("rank", rank, 1)
+    checks.at_most("rank", rank, stats.sum.shape[1], "the dimension")
+    checks.positive("ridge", ridge)
+    stats = jax.lax.stop_gradient(stats)
+    moments = moment_start.moments_of(stats)
+    noise = psd.add_ridge(psd.symmetrize(moments.noise), ridge)
+    lower = psd.cholesky(noise)
+    people = by_person(recenter(stats, moments.mean))
+    rows = _whitened_rows(lower, people, moments.mean)
+
+    def between(directions: jax.Array) -> jax.Array:
+        return rows.T @ (rows @ directions)
+
+    # No symmetry of data hides a direction from cos(j^2).
+    d = rows.shape[1]
+    start = jnp.cos(jnp.arange(d * rank, dtype=rows.dtype) ** 2).reshape(d, rank)
+    found = krylov.leading_subspace(between, between, start, num_passes=_NUM_PASSES)
+    values, turn = spectral.eigh(found.T @ between(found))
+    degrees = jnp.maximum((people.num_people > 0).sum() - 1, 1)
+    ratios = jnp.maximum((values / degrees - 1) / moments.effective, ridge)
+    return LowRankJointBayes(
+        mean=moments.mean, root=(lower @ (found @ turn)) * jnp.sqrt(ratios)[None, :], noise_cov=noise
+    )
 
 
 def fit_low_rank(
     stats: Stats, init: JointBayes, *, rank: int, num_iters: int, tol: float = 0.0, floor: float = 1e-6
 ) -> tuple[JointBayes, FitInfo]:
-    """The most likely model whose T_mu has at most `rank` directions, which the fit may turn anywhere.
+    """`fit_factors` from the `rank` leading directions of a model, and with T_mu multiplied out.
 
-    It starts from the `rank` directions of `init` with the largest ratios of T_mu to T_eps, and keeps the mean. There
-    is no prior. `floor` and the statuses are those of `em.fit`; with `rank` = d the fit is that of
-    `em.fit(..., e_step=posterior.expanded)`. Gradients are stopped.
+    With `rank` = d the fit is that of `em.fit(..., e_step=posterior.expanded)`. Gradients are stopped.
     """
     stats, init, _ = em.checked_problem(stats, init, None, 0.0, e_step=posterior.expanded)
-    checks.at_least("rank", rank, 1)
-    checks.at_most("rank", rank, len(init.mean), "the dimension")
-    checks.positive("floor", floor)
-    return fit_grouped(grouped(stats), init, rank=rank, num_iters=num_iters, tol=tol, floor=floor)
+    model, info = fit_factors(
+        stats, leading_factors(init, rank=rank), num_iters=num_iters, tol=tol, floor=floor, expand=True
+    )
+    return to_dense(model), info
 
 
-@partial(jax.jit, static_argnames=("rank", "num_iters", "tol", "floor"))
-def fit_grouped(
-    stats: GroupedStats, init: JointBayes, *, rank: int, num_iters: int, tol: float, floor: float
-) -> tuple[JointBayes, FitInfo]:
-    """`fit_low_rank` of grouped statistics, jitted."""
-    stats, init = jax.lax.stop_gradient((posterior.whole_numbers(stats), init))
-    pivot = em.least_pivot(stats.within)
+def fit_factors(
+    stats: Stats,
+    init: LowRankJointBayes,
+    *,
+    num_iters: int,
+    tol: float = 0.0,
+    floor: float = 1e-6,
+    expand: bool = True,
+) -> tuple[LowRankJointBayes, FitInfo]:
+    """The most likely model with as many factors as `init`, which the fit may turn anywhere; the mean is kept.
 
-    def step(state: tuple[Factors, jax.Array]) -> tuple[tuple[Factors, jax.Array], jax.Array]:
-        factors, objective, added = update(state[0], stats, init.mean, floor=floor, within_pivot=pivot)
-        return (factors, jnp.maximum(state[1], added)), objective
-
-    basis = posterior.diagonal_basis(init)
-    root = (basis.inverse.T * jnp.sqrt(basis.values)[None, :])[:, :rank]
-    start = (Factors(root, init.noise_cov), jnp.zeros((), root.dtype))
-    (factors, jitter), trace = loops.iterate(step, start, num_iters=num_iters, tol=tol)
-    of_problem = em.diagnosis(stats, init, None, jnp.zeros((), root.dtype), jitter)
-    status = fitinfo.worst(trace.status, of_problem)
-    model = JointBayes(mean=init.mean, identity_cov=factors.root @ factors.root.T, noise_cov=factors.noise_cov)
-    return model, fitinfo.iterative(status=status, num_iters=trace.num_iters, objective=trace.objective, jitter=jitter)
-
-
-def update(
-    factors: Factors, stats: GroupedStats, mean: jax.Array, *, floor: float, within_pivot: jax.Array | float = 0.0
-) -> tuple[Factors, jax.Array, jax.Array]:
-    """One step of PX-EM: the new factors, the log-likelihood at the old ones, and the ridge added to T_eps.
-
-    With `K = sum_i E[hh'] / n`, `H = sum_i m_i E[hh']` and `C = sum_ij E[eps h']` it is `F + C H^-1` times the Cholesky
-    factor of K, and `T_eps = (sum_ij E[eps eps'] - C H^-1 C') / k`. Gradients are stopped.
+    There is no prior. `floor` and the statuses are those of `em.fit`. `expand=False` leaves out chol(K): plain EM of
+    the factors, which rises too and needs more steps. Gradients are stopped.
     """
-    factors, stats, mean = jax.lax.stop_gradient((factors, stats, mean))
-    known = _whitened(factors)
-    sums = _row_sums(known, stats, mean)
-    spread = 1 / (1 + stats.count[None, :] * known.values[:, None])  # [r, g], variances of h
-    of_people, of_images = spread @ stats.num_people, spread @ (stats.num_people * stats.count)
-    n, k = stats.num_people.sum(), num_images(stats)
-    weighted, cross = sums.weighted + jnp.diag(of_images), sums.cross - known.root * of_images[None, :]
-    gain = psd.solve(weighted, cross.T).T
-    root = (known.root + gain) @ psd.cholesky((sums.latent + jnp.diag(of_people)) / n)
-    explained = (known.root * of_images[None, :]) @ known.root.T - gain @ cross.T
-    noise = psd.symmetrize(stats.within + sums.noise + explained) / k
-    scale = (jnp.trace(noise) + mean_weight(stats) * (root**2).sum()) / len(mean)
-    least = jnp.asarray(within_pivot / k)  # T_eps is at least S_w / k
-    noise, jitter = em.floored(noise, scale, jnp.asarray(floor, noise.dtype), least)
-    return Factors(root, noise), _log_likelihood(known, stats, sums.between), jitter
+    checks.shapes(sum=(stats.sum, "c d"), mean=(init.mean, "d"), root=(init.root, "d r"), noise=(init.noise_cov, "d d"))
+    checks.floating(sum=stats.sum, root=init.root)
+    em.at_least_two_people(stats)
+    checks.positive("floor", floor)
+    dtype = jnp.result_type(*jax.tree.leaves((stats, init)))
+    stats, init = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), (stats, init))
+    return _fit(grouped(stats), init, num_iters=num_iters, tol=tol, floor=floor, expand=expand)
 
 
-def _whitened(factors: Factors) -> Whitened:
-    lower = psd.cholesky(factors.noise_cov)
-    white = solve_triangular(lower, factors.root, lower=True)
-    values, rotation = spectral.eigh(white.T @ white)
-    return Whitened(factors.root @ rotation, white @ rotation, jnp.maximum(values, 0), lower)
+@partial(jax.jit, static_argnames=("num_iters", "tol", "floor", "expand"))
+def _fit(
+    stats: GroupedStats, init: LowRankJointBayes, *, num_iters: int, tol: float, floor: float, expand: bool
+) -> tuple[LowRankJointBayes, FitInfo]:
+    stats, init = jax.lax.stop_gradient((posterior.whole_numbers(stats), init))
+    data, start = whitened(stats, init)
+    state, trace = loops.iterate(
+        lambda state: update(state, data, floor=floor, expand=expand), start, num_iters=num_iters, tol=tol
+    )
+    jitter = state.jitter
+    status = fitinfo.worst(trace.status, em.diagnosis(stats, init, None, jnp.zeros_like(jitter), jitter))
+    info = fitinfo.iterative(status=status, num_iters=trace.num_iters, objective=trace.objective, jitter=jitter)
+    half = data.lower @ state.lower
+    return LowRankJointBayes(mean=init.mean, root=data.lower @ state.root, noise_cov=half @ half.T), info
 
 
-def _row_sums(known: Whitened, stats: GroupedStats, mean: jax.Array) -> RowSums:
-    def sums(rows: jax.Array, row_count: jax.Array) -> RowSums:
-        z = solve_triangular(known.lower, rows.T, lower=True)  # [d, rows]
-        h = row_count[None, :] * (known.white.T @ z) / (1 + row_count[None, :] * known.values[:, None])
-        scaled_h = jnp.sqrt(row_count)[None, :] * h
-        e = jnp.sqrt(row_count)[None, :] * (rows.T - known.root @ h)
-        # The smallest value over h, so that nothing cancels.
-        between = ((z - known.white @ h) ** 2).sum(axis=0) @ row_count + (h**2).sum()
-        return RowSums(h @ h.T, scaled_h @ scaled_h.T, e @ scaled_h.T, e @ e.T, between)
+def whitened(stats: GroupedStats, model: LowRankJointBayes) -> tuple[Whitened, State]:
+    """The statistics in the coordinates of the model, and the model itself in them, whose T_eps is I there.
 
-    d, r = known.root.shape
-    small, tall, square, one = (jnp.zeros(shape, known.root.dtype) for shape in ((r, r), (d, r), (d, d), ()))
-    zero = RowSums(latent=small, weighted=small, cross=tall, noise=square, between=one)
-    return posterior.sum_rows(sums, zero, stats, mean)
+    Gradients are stopped.
+    """
+    stats, model = jax.lax.stop_gradient((stats, model))
+    lower = psd.cholesky(model.noise_cov)
+    half = solve_triangular(lower, stats.within, lower=True)
+    within = solve_triangular(lower, half.T, lower=True)
+    rows = _whitened_rows(lower, stats, model.mean)
+    data = Whitened(rows, psd.symmetrize(within + rows.T @ rows), lower, lower.T @ lower, stats)
+    root, zero = solve_triangular(lower, model.root, lower=True), jnp.zeros((), rows.dtype)
+    return data, State(root, root, jnp.eye(len(lower), dtype=rows.dtype), jnp.trace(data.second_moment), zero)
 
 
-def _log_likelihood(known: Whitened, stats: GroupedStats, between: jax.Array) -> jax.Array:
-    """`-1/2 [k d log 2 pi + k log|T_eps| + tr T_eps^-1 S_w + sum_ia log(1 + m_i l_a) + between]`.
+def _whitened_rows(lower: jax.Array, stats: GroupedStats, mean: jax.Array) -> jax.Array:
+    rows = rows_about(stats, mean) * jnp.sqrt(stats.row_count)[:, None]
+    return solve_triangular(lower, rows.T, lower=True).T
+
+
+def update(state: State, data: Whitened, *, floor: float, expand: bool) -> tuple[State, jax.Array]:
+    """One step: the new state, and the log-likelihood at the old one. Gradients are stopped."""
+    state, data = jax.lax.stop_gradient((state, data))
+    sums = _latent(state, data)
+    n, k = data.stats.num_people.sum(), num_images(data.stats)
+    regression = psd.solve(sums.images, sums.cross.T).T
+    noise = psd.symmetrize(data.second_moment - regression @ sums.cross.T) / k
+    growth = psd.cholesky(sums.people / n) if expand else jnp.eye(len(sums.values), dtype=noise.dtype)
+    root = regression @ growth
+    lower, jitter = _floored(noise, root, data, floor)
+    white = solve_triangular(lower, regression, lower=True)
+    # M = k T_eps + B H^-1 B', less the ridge: no solve with M.
+    size = k * len(lower) + (white * (white @ sums.images)).sum() - k * _size_of_ridge(lower, data, jitter)
+    new = State(root, white @ growth, lower, size, jnp.maximum(state.jitter, jitter))
+    return new, _log_likelihood(state, data, sums)
+
+
+def _latent(state: State, data: Whitened) -> Latent:
+    """The E-step: F turned so that its coordinates are independent, then products with `[d, r]`."""
+    values, turn = spectral.eigh(state.white.T @ state.white)
+    values = jnp.maximum(values, 0)
+    count = data.stats.row_count[:, None]
+    b = data.rows @ solve_triangular(state.lower, state.white @ turn, lower=True, trans=1)  # b / sqrt(m)
+    h = b / (1 + count * values[None, :])  # E[h] / sqrt(m)
+    spread = 1 / (1 + data.stats.count[None, :] * values[:, None])  # [r, g], variances of h
+    of_people, of_images = spread @ data.stats.num_people, spread @ (data.stats.num_people * data.stats.count)
+    scaled = count * h  # sqrt(m) E[h]
+    return Latent(
+        people=h.T @ scaled + jnp.diag(of_people),
+        images=scaled.T @ scaled + jnp.diag(of_images),
+        cross=data.rows.T @ scaled,
+        explained=(b * scaled).sum(),
+        values=values,
+    )
+
+
+def _floored(noise: jax.Array, root: jax.Array, data: Whitened, floor: float) -> tuple[jax.Array, jax.Array]:
+    """The Cholesky factor of T_eps, with the ridge of `em.floored` where a pivot in the units of the images needs it.
+
+    The Cholesky factor of `L T_eps L'` is L times that of T_eps, so its pivots are products.
+    """
+    d, lower = len(noise), psd.cholesky(noise)
+    least = ((jnp.diagonal(lower) * jnp.diagonal(data.lower)) ** 2).min()
+    of_images = (data.square * noise).sum() + mean_weight(data.stats) * ((data.square @ root) * root).sum()
+    floor = max(floor, d * machine.eps(noise.dtype))
+    jitter = jnp.where(least >= floor * of_images / d, 0, floor * of_images / d)
+
+    def with_ridge() -> jax.Array:
+        inverse = solve_triangular(data.lower, jnp.eye(d, dtype=noise.dtype), lower=True)
+        return psd.cholesky(noise + jitter * (inverse @ inverse.T))
+
+    return jax.lax.cond(jitter > 0, with_ridge, lambda: lower), jitter
+
+
+def _size_of_ridge(lower: jax.Array, data: Whitened, jitter: jax.Array) -> jax.Array:
+    """`jitter tr T_eps^-1` in the units of the images."""
+
+    def size() -> jax.Array:
+        inverse = solve_triangular(data.lower @ lower, jnp.eye(len(lower), dtype=lower.dtype), lower=True)
+        return jitter * (inverse**2).sum()
+
+    return jax.lax.cond(jitter > 0, size, lambda: jnp.zeros_like(jitter))
+
+
+def _log_likelihood(state: State, data: Whitened, sums: Latent) -> jax.Array:
+    """`-1/2 [k d log 2 pi + k log|T_eps| + tr T_eps^-1 M + sum_ia log(1 + m_i l_a) - sum b'E[h]]`.
 
     With weights also `d L / 2`, where L is the sum of log weights.
     """
-    k = num_images(stats)
-    couplings = stats.num_people @ jnp.log1p(stats.count[:, None] * known.values[None, :]).sum(axis=1)
-    half = solve_triangular(known.lower, stats.within, lower=True)
-    within = jnp.trace(solve_triangular(known.lower, half.T, lower=True))
-    log_det = 2 * jnp.log(jnp.diagonal(known.lower)).sum()
-    constant = k * len(known.lower) * jnp.log(jnp.asarray(2 * jnp.pi, between.dtype))
-    unweighted = -(constant + k * log_det + couplings + within + between) / 2
-    return unweighted if stats.log_weight is None else unweighted + len(known.lower) * stats.log_weight / 2
+    stats, d, k = data.stats, len(state.lower), num_images(data.stats)
+    couplings = stats.num_people @ jnp.log1p(stats.count[:, None] * sums.values[None, :]).sum(axis=1)
+    log_det = 2 * (jnp.log(jnp.diagonal(state.lower)) + jnp.log(jnp.diagonal(data.lower))).sum()
+    constant = k * d * jnp.log(jnp.asarray(2 * jnp.pi, state.size.dtype))
+    unweighted = -(constant + k * log_det + state.size + couplings - sums.explained) / 2
+    return unweighted if stats.log_weight is None else unweighted + d * stats.log_weight / 2

@@ -11,7 +11,16 @@ from jaxface.core import checks
 from jaxface.core.pytree import params
 from jaxface.linalg import psd, spectral
 
-__all__ = ["FreeJointBayes", "JointBayes", "constrained", "free", "isotropic", "sample"]
+__all__ = [
+    "FreeJointBayes",
+    "JointBayes",
+    "LowRankJointBayes",
+    "constrained",
+    "free",
+    "isotropic",
+    "sample",
+    "to_dense",
+]
 
 
 @params
@@ -40,6 +49,25 @@ class FreeJointBayes:
     mean: jax.Array  # [d]
     identity_root: jax.Array  # [d, r], T_mu = F F'
     noise_root: jax.Array  # [d, d], T_eps = L L'; below the diagonal L itself, on it the logarithm
+
+
+@params
+class LowRankJointBayes:
+    """The model with `T_mu = F F'` of low rank and any T_eps: `x_ij = mean + F h_i + eps_ij`, `h_i ~ N(0, I)`."""
+
+    mean: jax.Array  # [d]
+    root: jax.Array  # [d, r], F
+    noise_cov: jax.Array  # [d, d], T_eps, positive definite
+
+    def check(self) -> None:
+        """Refuses shapes that do not fit together and a noise_cov that is no covariance; on the host."""
+        checks.shapes(mean=(self.mean, "... d"), root=(self.root, "... d r"), noise_cov=(self.noise_cov, "... d d"))
+        psd.check_covariance("noise_cov", self.noise_cov)
+
+
+def to_dense(model: LowRankJointBayes) -> JointBayes:
+    """The same model with T_mu multiplied out; differentiable."""
+    return JointBayes(mean=model.mean, identity_cov=model.root @ model.root.T, noise_cov=model.noise_cov)
 
 
 def free(model: JointBayes, *, rank: int | None = None) -> FreeJointBayes:

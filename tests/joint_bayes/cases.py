@@ -7,8 +7,10 @@ from jaxface.joint_bayes import (
     adaptation,
     counts,
     em,
+    factor_scores,
     factors,
     model,
+    moment_start,
     objectives,
     posterior,
     quality,
@@ -20,8 +22,7 @@ from jaxface.joint_bayes import (
     tracks,
     transfer,
 )
-from jaxface.joint_bayes.factors import Factors
-from jaxface.joint_bayes.model import JointBayes
+from jaxface.joint_bayes.model import JointBayes, LowRankJointBayes
 from jaxface.joint_bayes.posterior import Moments
 from jaxface.joint_bayes.scores import ScoringBasis
 from jaxface.joint_bayes.stats import GroupedStats
@@ -82,7 +83,15 @@ def rows(rng):
 
 
 def two_factors(rng):
-    return Factors(rng.normal(size=(D, 2)), spd(rng) + np.eye(D))
+    return LowRankJointBayes(mean=rng.normal(size=D), root=rng.normal(size=(D, 2)), noise_cov=spd(rng) + np.eye(D))
+
+
+def whitened(rng):
+    """A state in the coordinates of a model, and statistics there."""
+    lower, root = np.linalg.cholesky(spd(rng) + np.eye(D)), rng.normal(size=(D, 2))
+    zero = np.float64(0)
+    data = factors.Whitened(rng.normal(size=(5, D)), 9 * spd(rng) + 99 * np.eye(D), lower, lower.T @ lower, rows(rng))
+    return factors.State(root, root, np.eye(D), np.float64(7), zero), data
 
 
 def path(rng):
@@ -153,6 +162,7 @@ CASES = [
     Case(objectives.eq11, lambda r: hidden(r)[:2], PAPER, grad=(0, 1), factor=10),
     Case(objectives.eq19, lambda r: (*hidden(r), SIZES), PAPER, grad=(0, 1, 2, 3), factor=10),
     Case(em.init, lambda r: (weighted_sums(r),), factor=10),
+    Case(moment_start.moments_of, lambda r: (weighted_sums(r),), factor=10),
     Case(em.m_step, lambda r: (moments(r), a_model(r), HALF), grad=(0, 1, 2)),
     Case(
         em.update,
@@ -163,13 +173,24 @@ CASES = [
     Case(em.fit, lambda r: (sums(r), a_model(r)), {"prior": PRIOR, "prior_weight": 0.3, "num_iters": 2}, factor=100),
     Case(em.fit, lambda r: (sums(r), a_model(r)), {"num_iters": 2}, factor=100, variant="without a prior"),
     Case(factors.fit_low_rank, lambda r: (weighted_sums(r), a_model(r)), {"rank": 2, "num_iters": 2}, factor=100),
+    Case(factors.leading_factors, lambda r: (a_model(r),), {"rank": 2}, factor=100),
+    Case(factors.init_factors, lambda r: (weighted_sums(r),), {"rank": 1}, factor=100),
     Case(
-        factors.fit_grouped,
-        lambda r: (rows(r), a_model(r)),
-        {"rank": 1, "num_iters": 3, "tol": 1e-3, "floor": 1e-6},
+        factors.fit_factors,
+        lambda r: (sums(r), two_factors(r)),
+        {"num_iters": 3, "tol": 1e-3, "expand": False},
         factor=100,
     ),
-    Case(factors.update, lambda r: (two_factors(r), rows(r), r.normal(size=D)), {"floor": 1e-6}, factor=100),
+    Case(factors.whitened, lambda r: (rows(r), two_factors(r)), factor=100),
+    Case(factors.update, whitened, {"floor": 1e-6, "expand": True}, factor=100),
+    Case(factor_scores.diagonalize_factors, lambda r: (two_factors(r),), factor=100),
+    Case(
+        factor_scores.llr_of_factors,
+        lambda r: (two_factors(r), r.normal(size=D), r.normal(size=D)),
+        grad=(0, 1, 2),
+        factor=10,
+    ),
+    Case(model.to_dense, lambda r: (two_factors(r),), grad=(0,)),
     Case(
         em.fit_grouped,
         lambda r: (rows(r), a_model(r), a_model(r), HALF),
@@ -272,6 +293,7 @@ EXEMPT = [
     stats.grouped,  # `group_by_count` or `by_person`, as the counts are known or not
     stream.collect_stream,  # reads files, on the host
     em.axes_of,  # names for messages
+    em.at_least_two_people,  # a check on the host
     em.checked_problem,  # the arguments again, or raises
     scores.choose_rank,  # a Python integer
     scores.set_llr_matrix,  # one program for each size that occurs: the sizes are looked at on the host

@@ -8,7 +8,19 @@ import numpy as np
 import pytest
 
 from jaxface.core.fitinfo import Status, all_finite
-from jaxface.joint_bayes import JointBayes, factors, fit, fit_low_rank, llr, llr_matrix, posterior, scores
+from jaxface.joint_bayes import (
+    JointBayes,
+    factors,
+    fit,
+    fit_factors,
+    fit_low_rank,
+    leading_factors,
+    llr,
+    llr_matrix,
+    posterior,
+    scores,
+    to_dense,
+)
 from jaxface.joint_bayes.stats import by_person, grouped
 from tests.joint_bayes import draws
 from tests.reference import joint_bayes_reference as reference
@@ -21,7 +33,17 @@ NUM_ITERS = 200
 low_rank = jax.jit(partial(fit_low_rank, rank=RANK, num_iters=NUM_ITERS))
 expanded = jax.jit(partial(fit, num_iters=NUM_ITERS, e_step=posterior.expanded))
 plain = jax.jit(partial(fit, num_iters=NUM_ITERS))
-update = jax.jit(partial(factors.update, floor=1e-6))
+factored = jax.jit(partial(fit_factors, num_iters=NUM_ITERS))
+regressed = jax.jit(partial(fit_factors, num_iters=NUM_ITERS, expand=False))
+
+
+@jax.jit
+def one_step(stats, model):
+    """The model after a step of PX-EM, the log-likelihood before, and the ridge."""
+    data, state = factors.whitened(stats, model)
+    new, objective = factors.update(state, data, floor=1e-6, expand=True)
+    half = data.lower @ new.lower
+    return data.lower @ new.root, half @ half.T, objective, new.jitter
 
 
 def problem(rng, counts=COUNTS):
@@ -37,8 +59,7 @@ def full_rank(model):
 
 
 def of_rank(model):
-    basis = posterior.diagonal_basis(model)
-    return factors.Factors((basis.inverse.T * jnp.sqrt(basis.values)[None, :])[:, :RANK], model.noise_cov)
+    return leading_factors(model, rank=RANK)
 
 
 def value(model, groups):
@@ -52,10 +73,10 @@ def span(cov):
 @pytest.mark.parametrize("form", [by_person, grouped])
 def test_one_step_is_the_dense_regression(form, rng):
     _, groups, stats, start = problem(rng)
-    new, objective, jitter = update(of_rank(start), form(stats), start.mean)
+    root, noise_cov, objective, jitter = one_step(form(stats), of_rank(start))
     identity, noise = reference.expanded(start, groups)
     n, k = reference.counts(groups)
-    assert_close((new.root @ new.root.T, new.noise_cov), (identity / n, noise / k), factor=100)
+    assert_close((root @ root.T, noise_cov), (identity / n, noise / k), factor=100)
     assert_close(objective, np.asarray(value(start, groups)), factor=10)
     assert float(jitter) == 0
 
@@ -166,3 +187,19 @@ def test_a_start_without_identity_stays_without(rng):
     images = np.concatenate(groups) - np.asarray(start.mean)
     assert_close(found.identity_cov, np.zeros((D, D)))
     assert_close(found.noise_cov, images.T @ images / len(images), factor=10)
+
+
+def test_both_regressions_of_the_factors_rise_to_one_maximum(rng):
+    """chol(K) is parameter expansion: without it the same maximum, later."""
+    _, groups, stats, start = problem(rng)
+    slow, fast = (fitted(stats, of_rank(start)) for fitted in (regressed, factored))
+    for model, info in (slow, fast):
+        assert int(info.status) == Status.OK
+        assert np.diff(info.objective).min() > -1e-9
+        assert_close(info.objective[0], np.asarray(value(to_dense(of_rank(start)), groups)), factor=10)
+        assert model.root.shape == (D, RANK)
+    best = fast[1].objective[-1]
+    late, soon = (int((info.objective < best - 0.1).sum()) for _, info in (slow, fast))
+    assert soon < late < NUM_ITERS
+    dense = low_rank(stats, start)
+    assert_close((to_dense(fast[0]), fast[1]), dense)
