@@ -37,6 +37,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.num_components = 400
     config.lda_components = 150
     config.ranks = (1, 2, 5, 10, 20, 40, 80, 120, 200, 300)  # of the low-rank form, below the number of dimensions
+    config.fitted_ranks = (10, 20, 40, 80)  # directions of T_mu that a fit may have, beside all
     config.num_iters = 20
     config.e_step = "full"  # "expanded" is PX-EM: far nearer to the maximum, the same accuracy
     config.num_resamples = 1000  # of people, for intervals

@@ -61,7 +61,7 @@ def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) 
     labels = dense(ids[fold.train_rows]).ids
     train, tested = (jnp.asarray(x[rows]) for rows in (fold.train_rows, needed))
     mean = train.mean(axis=0)[None, :]
-    known = protocol.Coordinates(train, labels, tested, first, second)
+    known = protocol.Coordinates(train, labels, tested, first, second, dense(ids[needed]).ids)
     scores: list[Any] = [protocol.cosines(each[first], each[second]) for each in (tested, tested - mean)]
     scores.append(protocol.discriminant_cosines(config, known, num_axes=x.shape[1]))
     models = protocol.joint_bayes_models(config, known, variants=False)

@@ -12,6 +12,7 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common import inputs
+from experiments.verify_lfw import few_factors
 from jaxface import joint_bayes, verifier
 from jaxface.core import prng
 from jaxface.core.blocks import each_row
@@ -56,6 +57,7 @@ class Coordinates(NamedTuple):
     tested: jax.Array  # [t, r], the images that occur in the pairs
     first: np.ndarray  # [pairs], rows of `tested`
     second: np.ndarray  # [pairs]
+    people: np.ndarray  # [t], who the tested images show, dense
 
 
 class Models(NamedTuple):
@@ -63,6 +65,7 @@ class Models(NamedTuple):
 
     fitted: list[JointBayes]
     trace: np.ndarray  # [iterations], an image
+    stats: joint_bayes.Stats  # of the training images
 
 
 class Scored(NamedTuple):
@@ -73,6 +76,9 @@ class Scored(NamedTuple):
     of_rank: np.ndarray  # [ranks, pairs]
     bounds: np.ndarray  # [ranks], nats: on the mean |LLR - truncated LLR| of pairs from the model
     trace: np.ndarray  # [iterations], log-likelihood an image at the parameters that each step starts from
+    few_ranks: np.ndarray  # int [few], numbers of directions that were fitted; the last is all
+    of_few: np.ndarray  # [few, pairs]
+    likelihoods: np.ndarray  # [2, few], log-likelihood of a training image and of one of the test fold
 
 
 def folds(config: ConfigDict, listing: Listing | None = None) -> tuple[Listing, list[Fold]]:
@@ -119,7 +125,7 @@ def features(
 def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) -> Scored:
     """The methods on images."""
     whitened = _whitened(config, x, ids, fold)
-    _, _, tested, first, second = whitened
+    tested, first, second = whitened.tested, whitened.first, whitened.second
     raw = x[np.unique(np.concatenate([fold.pairs.first, fold.pairs.second]))]
     scores = [cosines(jnp.asarray(raw[first]), jnp.asarray(raw[second])), cosines(tested[first], tested[second])]
     scores.append(discriminant_cosines(config, whitened, num_axes=config.num_components))
@@ -133,16 +139,25 @@ def fold_scores(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) 
 def scored(config: ConfigDict, scores: list[Any], models: Models, known: Coordinates) -> Scored:
     """The scores of all methods, and what the model after EM says at each rank."""
     fitted = models.fitted[1]
-    ranks = ranks_of(config, known.train.shape[1])
+    ranks = ranks_of(config.ranks, known.train.shape[1])
     of_rank = np.stack([_truncated_llr(fitted, known, rank) for rank in ranks])
     bounds = np.asarray(joint_bayes.truncation_bounds(fitted))[ranks]
     every = np.stack([np.asarray(each, np.float64) for each in scores])
-    return Scored(every, np.array(ranks), of_rank, bounds, models.trace)
+    few = few_factors.fit(
+        ranks_of(config.fitted_ranks, known.train.shape[1])[:-1],
+        full=fitted,
+        stats=models.stats,
+        tested=known.tested,
+        people=known.people,
+        pairs=np.stack([known.first, known.second]),
+    )
+    likelihoods = np.stack([few.of_known, few.of_new])
+    return Scored(every, np.array(ranks), of_rank, bounds, models.trace, few.ranks, few.scores, likelihoods)
 
 
-def ranks_of(config: ConfigDict, most: int) -> list[int]:
-    """The ranks of `config.ranks` below the number of dimensions, and that number."""
-    return sorted({*(rank for rank in config.ranks if rank < most), most})
+def ranks_of(ranks: Sequence[int], most: int) -> list[int]:
+    """The ranks below the number of dimensions, and that number."""
+    return sorted({*(rank for rank in ranks if rank < most), most})
 
 
 def _truncated_llr(model: JointBayes, known: Coordinates, rank: int) -> np.ndarray:
@@ -168,9 +183,8 @@ def _whitened(config: ConfigDict, x: np.ndarray, ids: np.ndarray, fold: Fold) ->
     needed, place = np.unique(np.concatenate([fold.pairs.first, fold.pairs.second]), return_inverse=True)
     first, second = place.reshape(2, -1)
     labels = dense(ids[fold.train_rows]).ids
-    return Coordinates(
-        _projected(whitening, train), labels, _projected(whitening, jnp.asarray(x[needed])), first, second
-    )
+    rows = [_projected(whitening, each) for each in (train, jnp.asarray(x[needed]))]
+    return Coordinates(rows[0], labels, rows[1], first, second, dense(ids[needed]).ids)
 
 
 def _length_normalized(whitened: Coordinates) -> Coordinates:
@@ -205,7 +219,7 @@ def joint_bayes_models(config: ConfigDict, known: Coordinates, *, variants: bool
         kept = dense(labels[several]).ids
         fewer = joint_bayes.collect(z[several], kept, num_people=int(kept.max()) + 1, shift=mean)
         models += [_fitted(config, stats, start, "approximate")[0], _fitted(config, fewer, start, config.e_step)[0]]
-    return Models(models, trace / len(z))
+    return Models(models, trace / len(z), stats)
 
 
 def pair_scores(models: Models, known: Coordinates) -> list[Any]:
@@ -256,6 +270,9 @@ def summary(config: ConfigDict, folds: Sequence[Mapping[str, np.ndarray]]) -> di
         "people": first,
         "others": second,
         "of rank": np.concatenate([fold["of rank"] for fold in folds], axis=1),
+        "of few": np.concatenate([fold["of few"] for fold in folds], axis=1),
+        "few ranks": folds[0]["few ranks"],
+        "likelihoods": np.stack([fold["likelihoods"] for fold in folds]),
         "ranks": folds[0]["ranks"],
         "bounds": np.mean([fold["bounds"] for fold in folds], axis=0),
         "traces": np.stack([fold["trace"] for fold in folds]),

@@ -119,6 +119,7 @@ def page(config: ConfigDict, workdir: Workdir, arrays: dict[str, np.ndarray], he
                 ),
             ),
             _ranks(config, arrays),
+            _few(config, arrays),
             _traces(config, arrays),
         ],
         credits=(lfw.CREDIT,),
@@ -143,6 +144,30 @@ def _ranks(config: ConfigDict, arrays: dict[str, np.ndarray]) -> Section:
             "(13) as thin factors. The bound is on the mean change of ratios of pairs from the model itself.",
             Picture("ranks.svg", figures.to_svg(figure), "The band is one standard error over folds."),
             Table(("rank", "accuracy %", "bound, nats"), rows, "Low-rank scores, all folds"),
+        ),
+    )
+
+
+def _few(config: ConfigDict, arrays: dict[str, np.ndarray]) -> Section:
+    """What models with few directions of T_mu do to the likelihood, and to the accuracy."""
+    known, new = arrays["likelihoods"].mean(axis=0)
+    rows: list[tuple[Cell, ...]] = []
+    for k, (rank, scores) in enumerate(zip(arrays["few ranks"].tolist(), arrays["of few"], strict=True)):
+        value, spread = _accuracy(config, scores, arrays)
+        eer = percent(verification.eer(verification.roc(scores, arrays["is_same"])), digits=_DIGITS)
+        ratio, _ = _calibration("", scores, arrays)
+        cost = math.nan if ratio is None else calibration_metrics.cllr(ratio, arrays["is_same"])
+        nats = (Estimate(float(each[k] - each[-1]), digits=2) for each in (known, new))
+        shown = Spread(value, spread, _DIGITS, scale=100.0, kind="SE")
+        rows.append((rank, *nats, shown, eer, Estimate(cost, digits=3)))
+    head = ("directions", "nats, training image", "nats, new image", "accuracy %", "EER %", "Cllr, calibrated")
+    return Section(
+        "Models of few directions",
+        (
+            "Here EM itself has so many directions of T_mu, which it may turn, and the noise takes the rest. "
+            "Log-likelihoods are of an image, less that of the model with all directions; new images are those of the "
+            "test fold. The last row is the model of the table above, after its own number of steps.",
+            Table(head, rows, "Means over folds"),
         ),
     )
 

@@ -23,7 +23,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     if config.view not in (1, 2):
         raise ValueError(f"config.view must be 1 (to choose settings) or 2 (to report); got {config.view}.")
     checks.one_of("config.e_step", config.e_step, embedded.EM)
-    fields.counts(config, "ranks", "num_components", "lda_components", "num_iters", "num_resamples")
+    fields.counts(config, "ranks", "fitted_ranks", "num_components", "lda_components", "num_iters", "num_resamples")
     if config.data.root is None:
         raise ValueError(
             "--config.data.root is missing: name the folder that holds LFW's pairs.txt and people.txt, and its images "

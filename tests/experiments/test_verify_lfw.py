@@ -48,7 +48,7 @@ def study(root):
         ("small", (2, 2, 20, 20), STEPS),
         ("hog", (1, 1, 24, 24), (("hog", {"cell": 6, "num_bins": 4, "block": 2}),)),
     )
-    config.num_iters, config.num_resamples = 3, 20
+    config.num_iters, config.num_resamples, config.fitted_ranks = 3, 20, (2,)
     return config.lock()
 
 
@@ -98,6 +98,11 @@ def test_the_study_reports_what_the_scores_say(root, tmp_path, monkeypatch):
     with np.load(stages / "main-0.npz") as first:
         assert first["ranks"].tolist() == [1, 2, 5, 6]
         assert_close(first["of rank"][-1], first["scores"][names.index("Joint Bayes, full EM")], factor=1e5)
+        assert first["few ranks"].tolist() == [2, 6]
+        assert_close(first["of few"][-1], first["of rank"][-1], factor=1e5)
+        assert first["likelihoods"].shape == (2, 2)
+        # 50 steps of PX-EM with 2 of 6 directions are below what all of them reach.
+        assert np.abs(first["of few"][0] - first["of few"][1]).max() > 1e-3
         assert first["bounds"][-1] == 0
         assert (np.diff(first["bounds"]) <= 0).all()
         assert (np.diff(first["trace"]) > -1e-4).all()
@@ -122,7 +127,7 @@ def embeddings(root, folder):
 def embedded_study(folder):
     config = config_file.get_config("embeddings").unlock()
     config.data.root, config.embeddings = str(folder / "lists"), str(folder / "vectors.npz")
-    config.update({"lda_components": 3, "num_iters": 3, "num_resamples": 20})
+    config.update({"lda_components": 3, "num_iters": 3, "num_resamples": 20, "fitted_ranks": (2,)})
     return config.lock()
 
 
@@ -141,8 +146,8 @@ def test_embeddings_need_the_lists_alone_and_train_on_other_folds(root, tmp_path
     results = launch.execute(verify_lfw.run, config, tmp_path / "run")
     _, folds = protocol.folds(study(root))  # with rows of the images
     for k, fold in enumerate(folds):
-        assert seen[2 * k] == {tuple(row) for row in np.asarray(x[fold.train_rows], np.float32).tolist()}
-        assert len(seen[2 * k] & {tuple(row) for row in x[np.isin(ids, ids[fold.pairs.first])].tolist()}) == 0
+        assert seen[3 * k] == {tuple(row) for row in np.asarray(x[fold.train_rows], np.float32).tolist()}
+        assert len(seen[3 * k] & {tuple(row) for row in x[np.isin(ids, ids[fold.pairs.first])].tolist()}) == 0
     cosines = [1 - metrics.cosine_distance(x[fold.pairs.first], x[fold.pairs.second]) for fold in folds]
     same = np.concatenate([fold.pairs.is_same for fold in folds])
     accuracy = metrics.lfw_accuracy(np.concatenate(cosines), same, np.repeat(np.arange(3), 8))
