@@ -178,12 +178,13 @@ def diagnosis(
     # One image a person: T_mu + T_eps / q tells the two apart if q takes several values.
     single = (k <= people) & (largest <= smallest * (1 + 8 * machine.eps(stats.rows.dtype)))
     # The likelihood grows without bound as T_eps vanishes in a direction in which nobody's several images differ.
-    scale = jnp.trace(stats.within) + (stats.row_count[:, None] * rows_about(stats, init.mean) ** 2).sum()
-    unbounded = has_no_prior & ((jitter > 0) | (k > people) & ~_definite(stats.within, scale))
+    squares = (stats.row_count[:, None] * rows_about(stats, init.mean) ** 2).sum(axis=0)
+    unbounded = has_no_prior & ((jitter > 0) | (k > people) & ~_definite(stats.within, squares))
     covariances = [init.noise_cov] if prior is None else [init.noise_cov, prior.noise_cov]
-    definite = jnp.stack([_definite(cov, jnp.trace(cov)) for cov in covariances]).all()
+    definite = jnp.stack([_definite(cov, jnp.zeros_like(init.mean)) for cov in covariances]).all()
 
     # Sums of squares near the smallest number of the dtype have lost their digits; smaller ones are zero.
+    scale = jnp.trace(stats.within) + squares.sum()
     least = machine.tiny(scale.dtype) / machine.eps(scale.dtype)
     sizes = jnp.stack([scale, *(jnp.trace(cov) for cov in covariances)])
     has_digits = ((sizes == 0) | (sizes > least)).all()
@@ -197,9 +198,13 @@ def diagnosis(
     )
 
 
-def _definite(a: jax.Array, scale: jax.Array) -> jax.Array:
-    """Whether every Cholesky pivot exceeds the rounding of a matrix with the trace `scale`."""
-    return least_pivot(a) > a.shape[0] * machine.eps(a.dtype) * scale  # false for NaN
+def _definite(a: jax.Array, taken: jax.Array) -> jax.Array:
+    """Whether every Cholesky pivot exceeds the rounding of A, from whose diagonal `taken` `[d]` was subtracted.
+
+    Rounding is relative to the diagonal, and not to the trace, which would be more than everything in float32 if d is
+    above some thousands.
+    """
+    return least_pivot(a) > a.shape[0] * machine.eps(a.dtype) * (jnp.diagonal(a) + taken).max()  # false for NaN
 
 
 def _mix(source: jax.Array, target: jax.Array, prior_weight: jax.Array | float) -> jax.Array:

@@ -134,6 +134,18 @@ def test_duplicates_are_rank_deficient_and_finite(dtype, e_step, rng):
     assert np.isfinite(info.objective).all()
 
 
+def test_thousands_of_dimensions_in_float32_are_no_lack_of_rank():
+    """Rounding is relative to the diagonal; relative to the trace even a multiple of I would count as singular."""
+    d, zero = 3000, np.zeros((), np.float32)
+    model = JointBayes(
+        mean=np.zeros(d, np.float32), identity_cov=np.zeros((d, d), np.float32), noise_cov=np.float32(25 * np.eye(d))
+    )
+    count = np.array([2, 2], np.float32)
+    ones = np.ones((2, d), np.float32)
+    stats = GroupedStats(ones, ones[:, 0], count, count, count, model.noise_cov, model.mean)
+    assert int(em.diagnosis(stats, model, None, zero, zero)) == Status.OK
+
+
 def test_constant_images_are_not_psd():
     stats = draws.stats(list(np.ones((3, 2, 5))), np.zeros(5))
     _, info = fit(stats, draws.start(stats), num_iters=3)
