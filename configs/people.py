@@ -35,6 +35,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.num_people = placeholder(int)  # with a model: how many you expect; Ewens' alpha follows
     config.threshold = placeholder(float)  # with a model: least ratio of a merge in nats, instead of a number
     config.noise_scale = placeholder(float)  # with a model: of its noise; None takes its calibration of pairs
+    config.num_neighbors = placeholder(int)  # on a list that merges follow; None: all, up to 20,000 faces, then 30
     config.min_images = 2  # without a model: of a person; people with fewer or more photos are left out
     config.max_images = 50
     config.num_splits = 5  # by people

@@ -10,13 +10,15 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from jaxface import joint_bayes, verifier
-from jaxface.cluster import agglomerative, gains, kmeans
-from jaxface.cluster.agglomerative import Partition
+from jaxface.cluster import agglomerative, gains, kmeans, listed
+from jaxface.cluster.ascent import Partition
 from jaxface.cluster.partition_priors import Prior
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.joint_bayes import ScoringBasis
 from jaxface.linalg import distances
 from jaxface.verifier import Verifier
+
+NUM_NEIGHBORS = 30  # of a list, where a matrix of gains has no room
 
 
 def with_noise(model: Verifier, scale: float) -> Verifier:
@@ -25,17 +27,33 @@ def with_noise(model: Verifier, scale: float) -> Verifier:
     return dataclasses.replace(model, model=scaled)
 
 
-def by_ratios(model: Verifier, x: np.ndarray, *, slope: float, prior: Prior, apart: np.ndarray) -> Partition:
-    """Clusters of vectors by the ratios of the verifier's model, times a slope."""
+def by_ratios(
+    model: Verifier, x: np.ndarray, *, slope: float, prior: Prior, apart: np.ndarray, num_neighbors: int | None
+) -> Partition:
+    """Clusters of vectors by the ratios of the verifier's model, times a slope.
+
+    With `num_neighbors`, or without it for more vectors than a matrix of gains takes, merges and moves follow lists.
+    """
     basis = joint_bayes.diagonalize(model.model)
     z = np.asarray(verifier.encode_vectors(model, x))
-    found, info = agglomerative.fit(gains.items(z), gain=partial(_gain, basis, slope), prior=prior, cannot_link=apart)
+    each = gains.items(z)
+    if num_neighbors is None and len(z) <= agglomerative.MOST:
+        found, info = agglomerative.fit(each, gain=partial(_gain, basis, slope), prior=prior, cannot_link=apart)
+    else:
+        length = min(len(z) - 1, NUM_NEIGHBORS if num_neighbors is None else num_neighbors)
+        lists = listed.nearest(joint_bayes.score_projections, basis, z, num_neighbors=length)
+        evidence = partial(_evidence, basis, slope)
+        found, info = listed.fit(each, lists, evidence=evidence, prior=prior, cannot_link=apart)
     raise_if_failed(info, "clusters")
     return found
 
 
 def _gain(basis: ScoringBasis, slope: float, *sets: Any) -> np.ndarray:
     return slope * np.asarray(joint_bayes.set_llr_matrix(basis, *sets))
+
+
+def _evidence(basis: ScoringBasis, slope: float, *sets: Any) -> np.ndarray:
+    return slope * np.asarray(joint_bayes.set_evidence(basis, *sets))
 
 
 def directions(x: np.ndarray) -> np.ndarray:

@@ -82,7 +82,9 @@ def _clusterings(
 
     def by_ratios(scaled: Verifier, slope: float, offset: float) -> np.ndarray:
         prior = expected_people(offset, expected, len(x))
-        return methods.by_ratios(scaled, x, slope=slope, prior=prior, apart=_NOBODY_APART).labels
+        return methods.by_ratios(
+            scaled, x, slope=slope, prior=prior, apart=_NOBODY_APART, num_neighbors=config.num_neighbors
+        ).labels
 
     return (
         lambda: by_ratios(methods.with_noise(model, chosen.noise_scale), 1.0, 0.0),
@@ -136,7 +138,9 @@ def _choices(config: ConfigDict, model: Verifier, x: np.ndarray, ids: np.ndarray
 
     def with_scale(scale: float) -> np.ndarray:
         scaled = methods.with_noise(model, scale)
-        return methods.by_ratios(scaled, x, slope=1.0, prior=prior, apart=_NOBODY_APART).labels
+        return methods.by_ratios(
+            scaled, x, slope=1.0, prior=prior, apart=_NOBODY_APART, num_neighbors=config.num_neighbors
+        ).labels
 
     tree = methods.linkage(x)
     heights = np.quantile(tree[:, 2], np.linspace(0, 1, _CUTS))

@@ -39,6 +39,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
 def check(config: ConfigDict) -> None:
     """Refuses fields with values that no run can have."""
     fields.counts(config, "num_splits", "num_components", "num_iters", "num_restarts", "num_kmeans_iters", "num_shown")
+    fields.counts(config, "num_neighbors")
     fields.counts(config, "num_people", "max_pairs_images", "min_images", minimum=2)
     fields.counts(config, "max_images", minimum=config.min_images)
     fields.shares(config, "share_fit", "share_choose", above_zero=True)
@@ -113,7 +114,14 @@ def _groups(config: ConfigDict, model: Verifier, found: Heap) -> dict[str, np.nd
         slope, offset = float(affine.slope), float(affine.offset)
     else:
         model, slope, offset = methods.with_noise(model, config.noise_scale), 1.0, 0.0
-    partition = methods.by_ratios(model, x, slope=slope, prior=_prior(config, offset, len(x)), apart=found.apart)
+    partition = methods.by_ratios(
+        model,
+        x,
+        slope=slope,
+        prior=_prior(config, offset, len(x)),
+        apart=found.apart,
+        num_neighbors=config.num_neighbors,
+    )
     return {"labels": partition.labels, "rise": np.array(partition.rise)}
 
 

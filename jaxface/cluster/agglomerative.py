@@ -9,33 +9,25 @@ several thresholds. The result is a local maximum: neither a merge nor the move 
 one of its own, raises the posterior.
 
 NumPy on the host around a gain function on the device (`gains`): the number of clusters shrinks from round to round.
-Memory is that of n^2 gains, work that of n^2 gains a few times over.
+Memory is that of n^2 gains, work that of n^2 gains a few times over; `listed` takes more items.
 """
 
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxface.cluster import gains
+from jaxface.cluster import ascent, gains
+from jaxface.cluster.ascent import Best, Partition, Steps
 from jaxface.cluster.gains import Gain, Items
 from jaxface.cluster.partition_priors import Prior
-from jaxface.core import checks, fitinfo, machine
-from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.core import checks
+from jaxface.core.fitinfo import FitInfo
 
-__all__ = ["Partition", "fit", "rise"]
+__all__ = ["MOST", "fit", "rise"]
 
-_MOST = 20_000  # items: 1.6 GB of gains in float32, and a copy in every round
-_ROUNDING = 64  # epsilons of a gain: what a move must gain at least, or rounding could move items for ever
-
-
-class Partition(NamedTuple):
-    """Which items belong together."""
-
-    labels: np.ndarray  # int32 [n]; clusters are numbered by their first items
-    num_clusters: int
-    rise: float  # of the log posterior, in nats over that of all items apart
+MOST = 20_000  # items: 1.6 GB of gains in float32, and a copy in every round
 
 
 class _Problem(NamedTuple):
@@ -46,15 +38,6 @@ class _Problem(NamedTuple):
 
     def table(self, rows: Items, columns: Items) -> np.ndarray:
         return gains.table(self.gain, self.prior, rows, columns)
-
-    def number(self, before: int, merges: int) -> np.ndarray:
-        """What the number of clusters adds to each of several merges, one after the other."""
-        return np.array([self.prior.of_number(before - k) for k in range(merges)])
-
-
-class _Steps(NamedTuple):
-    labels: np.ndarray  # dense, by the order of first items
-    rises: list[float]  # of each round or sweep
 
 
 def fit(
@@ -72,30 +55,14 @@ def fit(
     """
     checks.at_least("num_sweeps", num_sweeps, 0)
     problem = _checked(items, gain, prior, cannot_link)
-    labels, rises, sweeps_left, is_settled = np.arange(len(items.weight)), list[float](), num_sweeps, False
-    while True:
-        merged = _merged(problem, labels)
-        labels, rises = merged.labels, rises + merged.rises
-        if is_settled and not merged.rises:
-            break
-        moved, is_settled = _moved(problem, labels, sweeps_left)
-        labels, rises, sweeps_left = moved.labels, rises + moved.rises, sweeps_left - len(moved.rises)
-        if not moved.rises:
-            break
-    value = np.concatenate([[0.0], np.cumsum(rises)])
-    info = fitinfo.iterative(
-        status=Status.OK if is_settled or num_sweeps == 0 else Status.MAX_ITERS,
-        num_iters=len(rises),
-        objective=jnp.asarray(value[:-1].astype(items.sum.dtype)),
-    )
-    return Partition(labels.astype(np.int32), int(labels.max()) + 1, float(value[-1])), info
+    return ascent.ascend(partial(_merged, problem), partial(_moved, problem), problem.items, num_sweeps=num_sweeps)
 
 
 def rise(items: Items, labels: ArrayLike, *, gain: Gain, prior: Prior) -> float:
     """Log posterior of a partition of the items, labels `[n]`, in nats over that of all items apart; on the host."""
-    problem = _checked(items, gain, prior, None)
+    _checked(items, gain, prior, None)
     checks.shapes(weight=(items.weight, "n"), labels=(labels, "n"))
-    place = _by_first_items(checks.fits_int32("labels", np.asarray(labels)))
+    place = ascent.by_first_items(checks.fits_int32("labels", np.asarray(labels)))
     clusters, total = items, 0.0
     while True:
         # The first and second, third and fourth, ... part of every cluster become one.
@@ -107,37 +74,21 @@ def rise(items: Items, labels: ArrayLike, *, gain: Gain, prior: Prior) -> float:
             return total
         left, right = order[second - 1], order[second]
         total += float(gains.along(gain, prior, gains.take(clusters, left), gains.take(clusters, right)).sum())
-        total += float(problem.number(len(place), len(left)).sum())
+        total += ascent.of_numbers(prior, len(place), len(left))
         into = np.arange(len(place))
         into[right] = left
-        merged = _by_first_items(into)
+        merged = ascent.by_first_items(into)
         clusters, place = gains.grouped(clusters, merged), place[np.unique(merged, return_index=True)[1]]
 
 
 def _checked(items: Items, gain: Gain, prior: Prior, cannot_link: ArrayLike | None) -> _Problem:
     n = checks.shapes(sum=(items.sum, "n r"), weight=(items.weight, "n"), size=(items.size, "n"))["n"]
     checks.at_least("the number of items", n, 1)
-    checks.at_most("the number of items", n, _MOST, "their gains are a matrix: group some first, or take a part")
-    pairs = np.zeros((0, 2), np.int64) if cannot_link is None else np.asarray(cannot_link)
-    checks.shapes(cannot_link=(pairs, "p 2"))
-    pairs = checks.dense_labels("cannot_link", pairs, n) if len(pairs) else pairs.astype(np.int64)
-    if (same := np.flatnonzero(pairs[:, 0] == pairs[:, 1])).size:
-        raise ValueError(
-            f"cannot_link must name two different items in each pair; pair {same[0]} is item {pairs[same[0], 0]} "
-            "twice. A group of images that must stay together cannot be kept apart."
-        )
-    return _Problem(items, gain, prior, pairs)
+    checks.at_most("the number of items", n, MOST, "their gains are a matrix; listed.fit takes more")
+    return _Problem(items, gain, prior, ascent.checked_pairs(cannot_link, n))
 
 
-def _by_first_items(labels: np.ndarray) -> np.ndarray:
-    """Dense labels in the order in which clusters first occur."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse]
-
-
-def _merged(problem: _Problem, labels: np.ndarray) -> _Steps:
+def _merged(problem: _Problem, labels: np.ndarray) -> Steps:
     """Rounds of merges of clusters that are each other's best."""
     clusters = gains.grouped(problem.items, labels)
     found = gains.symmetric(problem.gain, problem.prior, clusters)
@@ -150,8 +101,8 @@ def _merged(problem: _Problem, labels: np.ndarray) -> _Steps:
         is_pair = (best[best] == every) & (every < best) & (value + problem.prior.of_number(number) > 0)
         left = np.flatnonzero(is_pair)
         if not left.size:
-            return _Steps(labels, rises)
-        rises.append(float((value[left].astype(np.float64) + problem.number(number, len(left))).sum()))
+            return Steps(labels, rises)
+        rises.append(ascent.rise_of_merges(problem.prior, value[left], number))
         into = every.copy()
         into[best[left]] = left
         is_kept = into == every
@@ -175,21 +126,26 @@ class _Moves(NamedTuple):
     stay: np.ndarray  # [n], of an item and the rest of its cluster; 0 for an item alone
 
 
-def _moved(problem: _Problem, labels: np.ndarray, num_sweeps: int) -> tuple[_Steps, bool]:
+def _moved(problem: _Problem, labels: np.ndarray, num_sweeps: int) -> tuple[Steps, bool]:
     """Sweeps of moves of single items, and whether none is left."""
     rises: list[float] = []
     if num_sweeps == 0:
-        return _Steps(labels, rises), False
+        return Steps(labels, rises), False
     number = labels.max() + 1
     empty = _Moves(np.empty((len(labels), number), problem.items.sum.dtype), np.zeros(len(labels)))
     moves = _filled(problem, labels, empty, np.ones(number, bool))
     for _ in range(num_sweeps):
-        raw, gained = _sweep(problem.prior, labels, moves)
+        raw, gained = ascent.sweep(problem.prior, labels, _best(moves), moves.into.dtype)
         if gained == 0:
-            return _Steps(labels, rises), True
+            return Steps(labels, rises), True
         rises.append(gained)
         moves, labels = _after(problem, labels, raw, moves)
-    return _Steps(labels, rises), False
+    return Steps(labels, rises), False
+
+
+def _best(moves: _Moves) -> Best:
+    best = moves.into.argmax(axis=1)
+    return Best(best, moves.into[np.arange(len(best)), best], moves.stay)
 
 
 def _after(problem: _Problem, before: np.ndarray, raw: np.ndarray, moves: _Moves) -> tuple[_Moves, np.ndarray]:
@@ -197,7 +153,7 @@ def _after(problem: _Problem, before: np.ndarray, raw: np.ndarray, moves: _Moves
     is_moved = before != raw
     is_changed = np.zeros(raw.max() + 1, bool)
     is_changed[before[is_moved]] = is_changed[raw[is_moved]] = True
-    labels = _by_first_items(raw)
+    labels = ascent.by_first_items(raw)
     of_raw = raw[np.unique(labels, return_index=True)[1]]
     is_new = is_changed[of_raw]
     into = np.empty((len(labels), len(of_raw)), moves.into.dtype)
@@ -219,39 +175,3 @@ def _filled(problem: _Problem, labels: np.ndarray, moves: _Moves, is_new: np.nda
     rest = Items(whole.sum - own.sum, weight, whole.size - own.size)
     stay[rows] = gains.along(problem.gain, problem.prior, own, rest)
     return _Moves(into, stay)
-
-
-def _sweep(prior: Prior, labels: np.ndarray, moves: _Moves) -> tuple[np.ndarray, float]:
-    """Moves that raise the posterior, the largest rise first, of which no two touch one cluster: their rises add.
-
-    The labels after them, where an item of its own has a new number, and the rise.
-    """
-    number = moves.into.shape[1]
-    best = moves.into.argmax(axis=1)
-    value = moves.into[np.arange(len(labels)), best].astype(np.float64)
-    is_shared = np.bincount(labels, minlength=number)[labels] > 1
-    size = np.where(np.isfinite(value), np.abs(value), 0) + np.abs(moves.stay)
-    least = _ROUNDING * machine.eps(moves.into.dtype) * size
-
-    def rise_of(item: Any, before: int) -> Any:
-        """Of an item or all: the gain of joining the best cluster, or none, less that of staying."""
-        of_number = np.where(is_shared[item], prior.of_number(before + 1), prior.of_number(before))
-        return np.maximum(value[item] + of_number, 0) - np.where(is_shared[item], moves.stay[item] + of_number, 0)
-
-    rises = rise_of(slice(None), number)
-    raw, is_touched, gained, next_label, now = labels.copy(), np.zeros(number, bool), 0.0, number, number
-    order = np.argsort(-rises, kind="stable")
-    for item in order[rises[order] > least[order]]:
-        each = float(rise_of(item, now))  # the number of clusters may have changed within the sweep
-        joins = value[item] + prior.of_number(now + int(is_shared[item])) > 0
-        if each <= least[item] or is_touched[labels[item]] or (joins and is_touched[best[item]]):
-            continue
-        is_touched[labels[item]] = True
-        if joins:
-            is_touched[best[item]] = True
-            raw[item] = best[item]
-        else:
-            raw[item], next_label = next_label, next_label + 1
-        now += int(not joins) - int(not is_shared[item])
-        gained += each
-    return raw, gained

@@ -68,8 +68,8 @@ def table(gain: Gain, prior: Prior, rows: Items, columns: Items) -> np.ndarray:
     """Gains `[a, b]` of merging rows and columns, with the sizes' part of the prior."""
     found = np.empty((len(rows.weight), len(columns.weight)), rows.sum.dtype)
     for right, width in _of_one_weight(columns.weight, _BLOCKS):
-        for left, height in _cut(np.arange(len(rows.weight)), _BLOCKS):
-            part = _block(gain, take(rows, _padded(left, height)), take(columns, _padded(right, width)))
+        for left, height in cut(np.arange(len(rows.weight)), _BLOCKS):
+            part = _block(gain, take(rows, padded(left, height)), take(columns, padded(right, width)))
             part = part[: len(left), : len(right)]
             found[left[0] : left[-1] + 1, right] = part + prior.of_sizes(
                 rows.size[left][:, None], columns.size[right][None, :]
@@ -104,8 +104,8 @@ def along(gain: Gain, prior: Prior, first: Items, second: Items) -> np.ndarray:
     """Gains `[p]` of merging each first item with the second at the same place."""
     found = np.empty(len(first.weight), first.sum.dtype)
     for places, size in _of_one_weight(second.weight, _SMALL_BLOCKS):
-        padded = _padded(places, size)
-        found[places] = np.diagonal(_block(gain, take(first, padded), take(second, padded)))[: len(places)]
+        at = padded(places, size)
+        found[places] = np.diagonal(_block(gain, take(first, at), take(second, at)))[: len(places)]
     return found + prior.of_sizes(first.size, second.size)
 
 
@@ -129,10 +129,10 @@ def _of_one_weight(weight: np.ndarray, sizes: tuple[int, ...]) -> Iterator[tuple
     order = np.argsort(weight, kind="stable")
     starts = np.flatnonzero(np.diff(weight[order])) + 1
     for places in np.split(order, starts):
-        yield from _cut(places, sizes)
+        yield from cut(places, sizes)
 
 
-def _cut(places: np.ndarray, sizes: tuple[int, ...]) -> Iterator[tuple[np.ndarray, int]]:
+def cut(places: np.ndarray, sizes: tuple[int, ...]) -> Iterator[tuple[np.ndarray, int]]:
     """Parts of the places, each with the size that it is padded to: at most twice its own, or the smallest."""
     start = 0
     while start < len(places):
@@ -142,5 +142,6 @@ def _cut(places: np.ndarray, sizes: tuple[int, ...]) -> Iterator[tuple[np.ndarra
         start += size
 
 
-def _padded(places: np.ndarray, size: int) -> np.ndarray:
+def padded(places: np.ndarray, size: int) -> np.ndarray:
+    """The places and copies of the last one, `size` in all."""
     return np.concatenate([places, np.full(size - len(places), places[-1])])

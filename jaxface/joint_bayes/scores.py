@@ -35,6 +35,7 @@ __all__ = [
     "quadratic_form",
     "same_size_llr_matrix",
     "score_projections",
+    "set_evidence",
     "set_llr",
     "set_llr_matrix",
     "truncation_bounds",
@@ -171,6 +172,18 @@ def set_llr(
     sum_a, sum_b = jnp.asarray(sum_a), jnp.asarray(sum_b)
     whole = _evidence(basis.values, sum_a + sum_b, count_a + count_b)
     return whole - _evidence(basis.values, sum_a, count_a) - _evidence(basis.values, sum_b, count_b)
+
+
+@jax.jit
+def set_evidence(basis: ScoringBasis, sums: ArrayLike, counts: ArrayLike) -> jax.Array:
+    """g(s, m) `[g]` of sets with sums of projections `[g, r]` and counts or sums of weights `[g]`.
+
+    `set_llr` of two sets is g of both together less g of each; `cluster.listed` takes g itself.
+    """
+    checks.shapes(values=(basis.values, "r"), sums=(sums, "g r"), counts=(counts, "g"))
+    checks.floating(sums=sums)
+    sums = jnp.asarray(sums)
+    return jax.vmap(_evidence, in_axes=(None, 0, 0))(basis.values, sums, jnp.asarray(counts, sums.dtype))
 
 
 def llr_matrix(basis: ScoringBasis, gallery: ArrayLike, probes: ArrayLike) -> jax.Array:

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from jaxface.cluster import agglomerative, gains, kmeans, neighbors, partition_priors
+from jaxface.cluster import agglomerative, ascent, gains, kmeans, listed, neighbors, partition_priors
 from jaxface.cluster.kmeans import KMeans
 from tests.transformations import Case
 
@@ -46,11 +46,21 @@ EXEMPT: list = [
     # On the host: the number of clusters changes from round to round.
     agglomerative.fit,
     agglomerative.rise,
+    ascent.ascend,
+    ascent.by_first_items,
+    ascent.checked_pairs,
+    ascent.of_numbers,
+    ascent.rise_of_merges,
+    ascent.sweep,
+    listed.fit,
+    listed.nearest,
     # NumPy in, NumPy or functions of NumPy arrays out.
     gains.along,
+    gains.cut,
     gains.grouped,
     gains.items,
     gains.mirror,
+    gains.padded,
     gains.symmetric,
     gains.table,
     gains.take,

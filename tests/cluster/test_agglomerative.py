@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxface import joint_bayes, metrics
-from jaxface.cluster import agglomerative, gains, partition_priors
+from jaxface.cluster import agglomerative, ascent, gains, partition_priors
 from jaxface.core.fitinfo import Status
 from tests.cluster import test_gains, test_partition_priors
 from tests.joint_bayes import draws
@@ -83,7 +83,7 @@ def test_no_merge_and_no_move_is_left_and_most_are_the_best_of_all():
         trace = np.append(info.objective, partition.rise)
         assert (np.diff(trace) > 0).all()
         assert len(trace) == int(info.num_iters) + 1
-        assert (partition.labels == agglomerative._by_first_items(partition.labels)).all()
+        assert (partition.labels == ascent.by_first_items(partition.labels)).all()
         if seed < 3:
             is_best.append(partition.rise > max(map(rise, PARTITIONS)) - 1e-9)
     assert np.mean(is_best) >= 0.9

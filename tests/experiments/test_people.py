@@ -10,7 +10,9 @@ from experiments.common.inputs import Vectors
 from experiments.embed import faces, photos
 from experiments.people import heap, methods, report, splits, study
 from jaxface import data, metrics
-from jaxface.runtime import launch
+from jaxface.cluster import partition_priors
+from jaxface.runtime import launch, params_io
+from jaxface.verifier import Verifier
 from tests.experiments import again
 
 
@@ -91,6 +93,18 @@ def test_a_threshold_in_the_place_of_a_number_and_a_known_truth(measured, tmp_pa
         assert results["B-cubed recall" if threshold < 0 else "B-cubed precision"] > 0.5
     assert numbers[1] == results["photos"]
     assert numbers[0] < numbers[1]
+
+
+def test_lists_of_neighbours_in_the_place_of_all_pairs(measured, monkeypatch):
+    config, folder, _ = measured
+    model = params_io.load(folder / "run" / study.SAVED, Verifier)
+    x = np.load(config.data.root)["features"]
+    settings = {"slope": 0.5, "prior": partition_priors.ewens(5.0), "apart": np.array([[0, 1]])}
+    whole, *rest = (methods.by_ratios(model, x, **settings, num_neighbors=k) for k in (None, len(x), 12))
+    monkeypatch.setattr(methods.agglomerative, "MOST", 3)
+    for found in (*rest, methods.by_ratios(model, x, **settings, num_neighbors=None)):
+        np.testing.assert_array_equal(found.labels, whole.labels)
+    assert 1 < whole.num_clusters < len(x)
 
 
 class FaceOfTwo:

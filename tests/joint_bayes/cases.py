@@ -252,6 +252,7 @@ CASES = [
         grad=(0, 1, 3),
         factor=10,
     ),
+    Case(scores.set_evidence, lambda r: (basis(r), images(r)[:4], SIZES), grad=(1,), factor=10),
     Case(scores.llr_matrix, lambda r: (basis(r), images(r), images(r)), grad=(0, 1, 2), factor=10),
     Case(adaptation.target_of, lambda r: (images(r),), grad=(0,)),
     Case(adaptation.shrunk, lambda r: (a_target(r), a_model(r)), {"strength": np.float32(3)}, factor=10),
