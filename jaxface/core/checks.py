@@ -2,16 +2,17 @@
 
 Shapes and dtypes are checked always. Values are checked only when they are concrete: under `jit`, `vmap` or
 `grad` an argument is a tracer without values: the check is skipped and adds nothing to the compiled program.
+
+Host rooms check NumPy arrays without JAX, which is not imported here; see `dtypes`.
 """
 
 import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-import jax
 import numpy as np
 
-from jaxface.core import messages
+from jaxface.core import dtypes, messages
 
 __all__ = [
     "at_least",
@@ -36,7 +37,8 @@ __all__ = [
 
 def is_concrete(x: Any) -> bool:
     """True when the values of `x` can be looked at now, that is outside a transformation."""
-    return not isinstance(x, jax.core.Tracer)
+    jax = dtypes.imported_jax()
+    return jax is None or not isinstance(x, jax.core.Tracer)
 
 
 def shapes(**arguments: tuple[Any, str]) -> dict[str, int]:
@@ -76,7 +78,7 @@ def floating(**arguments: Any) -> None:
     for name, value in arguments.items():
         dtype = _dtype(name, value, f"Convert it first, e.g. numpy.asarray({name}).")
         if dtype not in (np.float32, np.float64):
-            narrow = jax.numpy.issubdtype(dtype, jax.numpy.floating)
+            narrow = dtypes.is_kind(dtype, np.floating)
             size, why = (" of 32 or 64 bits", ", too narrow for sums and linear algebra") if narrow else ("", "")
             raise ValueError(
                 f"{name} must be a floating point array{size}; got dtype {dtype}{why}. "
@@ -98,7 +100,7 @@ def samples(*, beside: Mapping[str, tuple[Any, str]] | None = None, **arguments:
 
 def not_narrow(name: str, value: Any) -> None:
     """Refuses float16 and its like as `floating` does, and lets integers pass: for weights and settings."""
-    if hasattr(value, "dtype") and jax.numpy.issubdtype(value.dtype, jax.numpy.inexact):
+    if hasattr(value, "dtype") and dtypes.is_kind(value.dtype, np.inexact):
         floating(**{name: value})
 
 
@@ -108,7 +110,7 @@ def finite(**arguments: Any) -> None:
         if not is_concrete(value):
             continue
         values = np.asarray(value)
-        if not jax.numpy.issubdtype(values.dtype, jax.numpy.number) and values.dtype != bool:
+        if not dtypes.is_kind(values.dtype, np.number) and values.dtype != bool:
             raise ValueError(f"{name} must be an array of numbers; got {messages.describe(value)}.")
         bad = ~np.isfinite(values)
         if bad.any():
@@ -125,7 +127,7 @@ def real(name: str, value: Any) -> np.ndarray:
     Text and objects are refused: NumPy would read numbers from text, and NaN from None.
     """
     array = np.asarray(value)
-    if array.dtype != bool and not _is_real(array.dtype):
+    if array.dtype != bool and not dtypes.is_real(array.dtype):
         raise ValueError(
             f"{name} must be real numbers; got {messages.describe(array)}. "
             f"Convert them first, e.g. {name}.astype('float64')."
@@ -136,7 +138,8 @@ def real(name: str, value: Any) -> np.ndarray:
 def typed_key(key: Any) -> None:
     """Checks that `key` is one typed PRNG key, `jax.random.key(seed)`."""
     dtype = getattr(key, "dtype", None)
-    if dtype is None or not jax.numpy.issubdtype(dtype, jax.dtypes.prng_key):
+    jax = dtypes.imported_jax()
+    if jax is None or dtype is None or not jax.numpy.issubdtype(dtype, jax.dtypes.prng_key):
         raise ValueError(
             f"key must be a typed PRNG key such as jax.random.key(0); got {messages.describe(key)}. "
             "Wrap an old uint32 key with jax.random.wrap_key_data."
@@ -153,7 +156,7 @@ def dense_labels(name: str, labels: Any, num: int, *, padding: bool = False) -> 
     """
     remedy = "Turn names into integers with jaxface.core.labels.dense."
     dtype = _dtype(name, labels, remedy)
-    if not jax.numpy.issubdtype(dtype, jax.numpy.integer):
+    if not dtypes.is_kind(dtype, np.integer):
         raise ValueError(f"{name} must be dense integers; got dtype {dtype}. {remedy}")
     if not is_concrete(labels):
         return _int32(labels)
@@ -175,7 +178,7 @@ def fits_int32(name: str, labels: Any) -> Any:
     """
     remedy = "Turn names and large ids into integers with jaxface.core.labels.dense."
     dtype = _dtype(name, labels, remedy)
-    if not jax.numpy.issubdtype(dtype, jax.numpy.integer):
+    if not dtypes.is_kind(dtype, np.integer):
         raise ValueError(f"{name} must be integers; got dtype {dtype}. {remedy}")
     if is_concrete(labels) and np.size(labels):
         values, limits = np.asarray(labels), np.iinfo(np.int32)
@@ -206,7 +209,7 @@ def between(
     if not is_concrete(value):
         return
     values = np.asarray(value)
-    if values.dtype != bool and not _is_real(values.dtype):
+    if values.dtype != bool and not dtypes.is_real(values.dtype):
         raise ValueError(f"{name} must be a number; got {messages.describe(value)}.")
     inside = (values >= low if closed_low else values > low) & (values <= high if closed_high else values < high)
     if not inside.all():
@@ -253,10 +256,7 @@ def utf8(name: str, what: str) -> None:
 
 def _dtype(name: str, value: Any, remedy: str) -> np.dtype:
     """The dtype of an array or number as the caller gave it; lists and text have none."""
-    try:
-        dtype = jax.dtypes.result_type(value)
-    except (TypeError, ValueError):  # as of a dictionary
-        dtype = None
+    dtype = dtypes.known(value)
     if not getattr(getattr(value, "dtype", dtype), "isnative", True):
         raise ValueError(
             f"{name} must have the byte order of this machine; got {messages.describe(value)}. "
@@ -268,12 +268,11 @@ def _dtype(name: str, value: Any, remedy: str) -> np.dtype:
     return getattr(value, "dtype", dtype)
 
 
-def _is_real(dtype: np.dtype) -> bool:
-    return jax.numpy.issubdtype(dtype, jax.numpy.integer) or jax.numpy.issubdtype(dtype, jax.numpy.floating)
-
-
 def _int32(labels: Any) -> Any:
-    return labels.astype(np.int32) if isinstance(labels, jax.Array) else np.asarray(labels).astype(np.int32)
+    jax = dtypes.imported_jax()
+    if jax is not None and isinstance(labels, jax.Array):
+        return labels.astype(np.int32)
+    return np.asarray(labels).astype(np.int32)
 
 
 def _whole_number(name: str, value: Any) -> None:

@@ -79,7 +79,7 @@ def subject_bootstrap(
     subject_b: npt.ArrayLike,
     *,
     level: float = 0.95,
-    rng: np.random.Generator,
+    rng: "np.random.Generator",
     num_resamples: int = 1000,
     far: npt.ArrayLike = (0.01, 0.001),
     band_far: npt.ArrayLike = draws.FAR_GRID,
@@ -172,7 +172,7 @@ def mean_interval(
     values: npt.ArrayLike,
     subjects: npt.ArrayLike,
     *,
-    rng: np.random.Generator,
+    rng: "np.random.Generator",
     num_resamples: int = 1000,
     level: float = 0.95,
 ) -> Interval:

@@ -51,7 +51,7 @@ def resample_subjects(
     subject_a: npt.ArrayLike,
     subject_b: npt.ArrayLike,
     *,
-    rng: np.random.Generator,
+    rng: "np.random.Generator",
     num_resamples: int = 1000,
     far: npt.ArrayLike = (0.01, 0.001),
     band_far: npt.ArrayLike = FAR_GRID,

@@ -38,7 +38,7 @@ def count_group(scores: npt.ArrayLike, is_same: npt.ArrayLike, edges: npt.ArrayL
 def resample_groups(
     counts: GroupCounts,
     *,
-    rng: np.random.Generator,
+    rng: "np.random.Generator",
     num_resamples: int = 1000,
     far: npt.ArrayLike = (0.01, 0.001),
     band_far: npt.ArrayLike = FAR_GRID,

@@ -92,7 +92,7 @@ def _tally(group: Index, num_groups: int, first: Index, second: Index | None, fe
 
 
 def multiplicities(
-    num_people: int, num_resamples: int, rng: np.random.Generator, *, block_size: int = _MOST_COLUMNS
+    num_people: int, num_resamples: int, rng: "np.random.Generator", *, block_size: int = _MOST_COLUMNS
 ) -> Iterator[Array]:
     """Blocks `[r, s]` of subject multiplicities; the draws do not depend on the block size."""
     uniform = np.full(num_people, 1.0 / num_people)
