@@ -242,8 +242,8 @@ def surface(mentions: list[Use]) -> list[str]:
             continue
         package = path.name == "__init__.py"
         for public in names:
-            if package and public not in {**EXPORTED[name], **DEFINED[name]}:
-                found.append(f"{at(path, 1)}: __all__ has {public}, which is neither imported nor defined here")
+            if package and not {public, f"{name}.{public}"} & {*EXPORTED[name], *DEFINED[name], *LIBRARY}:
+                found.append(f"{at(path, 1)}: __all__ has {public}, neither imported nor defined nor a module here")
             elif not package and public not in DEFINED[name]:
                 found.append(f"{at(path, 1)}: __all__ has {public}, which is not defined here")
             elif public in DEFINED[name] and public not in used[name]:

@@ -7,6 +7,8 @@ checks      errors at public doors
 dtypes      kinds of dtypes, without JAX where NumPy knows the type
 messages    words for messages: values, near misses, texts from outside
 fitinfo     Status, FitInfo, raise_if_failed
+lazy        modules of a room, imported at their first use
+guards      chex, imported at its first use
 machine     the rounding unit and the smallest number of a type
 loops       a fixed number of steps, or until the objective settles
 blocks      rows in padded blocks, one function for all rows
@@ -18,29 +20,7 @@ mesh        placement on devices
 processes   what the processes of one run tell each other
 """
 
-import importlib
-from types import ModuleType
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from jaxface.core import (
-        blocks,
-        checks,
-        dtypes,
-        fitinfo,
-        labels,
-        loops,
-        machine,
-        mate_ranks,
-        mesh,
-        messages,
-        pair_counts,
-        prefetch,
-        prng,
-        processes,
-        pytree,
-        search,
-    )
+from jaxface.core import lazy
 
 __all__ = [
     "blocks",
@@ -61,9 +41,4 @@ __all__ = [
     "search",
 ]
 
-
-def __getattr__(name: str) -> ModuleType:
-    """Modules are imported at their first use: the metrics and the data need the checks, which do without JAX."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module(f"{__name__}.{name}")
+__getattr__ = lazy.modules_of(__name__, __all__)

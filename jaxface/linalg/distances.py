@@ -1,9 +1,9 @@
 """Norms, distances and cosines whose gradients are finite at zero, one pair at a time and as one GEMM."""
 
-import chex
 import jax
 import jax.numpy as jnp
 
+from jaxface.core import guards
 from jaxface.linalg import scaling
 
 __all__ = [
@@ -47,7 +47,7 @@ def normalize(x: jax.Array) -> jax.Array:
 
 def distance(x: jax.Array, y: jax.Array) -> jax.Array:
     """`|x - y|` of two vectors `[d]`, in any unit; gradient 0 where they coincide."""
-    chex.assert_equal_shape([x, y])
+    guards.assert_equal_shape([x, y])
     return norm(scaling.as_floating(x) - scaling.as_floating(y))
 
 
@@ -61,7 +61,7 @@ def squared_distance_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
 
     Both sides are moved by the mean of y first: distances do not change, and cancellation of large common offsets goes.
     """
-    chex.assert_equal(x.shape[1], y.shape[1])
+    guards.assert_equal(x.shape[1], y.shape[1])
     x, y = _about_the_mean(scaling.as_floating(x), scaling.as_floating(y))
     # Each side has its own power, so that vmap over rows of x does not make a copy of y for each row.
     of_x, of_y = scaling.squarable_exponent(x), scaling.squarable_exponent(y)
@@ -76,7 +76,7 @@ def squared_distance_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
 
 def ordinary_squared_distances(x: jax.Array, y: jax.Array) -> jax.Array:
     """`squared_distance_matrix` of numbers whose squares are in range, without scaling."""
-    chex.assert_equal(x.shape[1], y.shape[1])
+    guards.assert_equal(x.shape[1], y.shape[1])
     x, y = _about_the_mean(x, y)
     return _not_negative((x * x).sum(axis=1)[:, None] + (y * y).sum(axis=1)[None, :] - 2 * x @ y.T)
 

@@ -8,11 +8,10 @@ zero and the rank stands beside them.
 from functools import partial
 from typing import NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 
-from jaxface.core import checks, machine
+from jaxface.core import checks, guards, machine
 from jaxface.linalg import spectral
 
 __all__ = ["default_rtol", "numerical_rank", "project_out", "qr_complement", "range_basis"]
@@ -50,10 +49,10 @@ def qr_complement(inner: jax.Array, outer: jax.Array) -> Complement:
     The last b columns of Q in `[inner' outer'] = Q R`. Exact and stable when the a + b rows are independent, which
     `min |R_jj| > (a + b) eps max |R_jj|` checks; otherwise `is_reliable` is False.
     """
-    chex.assert_equal(inner.shape[1], outer.shape[1])
+    guards.assert_equal(inner.shape[1], outer.shape[1])
     checks.floating(inner=inner, outer=outer)
     rows = jnp.concatenate([inner, outer])
-    chex.assert_axis_dimension_gteq(rows.T, 0, rows.shape[0])
+    guards.assert_axis_dimension_gteq(rows.T, 0, rows.shape[0])
     reflectors, scales = jnp.linalg.qr(jax.lax.stop_gradient(rows).T, mode="raw")
     pivots = jnp.abs(jnp.diagonal(reflectors))
     independent = pivots.min() > default_rtol(reflectors[:, : len(rows)]) * pivots.max()

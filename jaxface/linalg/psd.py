@@ -5,7 +5,6 @@ A matrix that is not positive definite gives NaN, as LAPACK does under `jit`; a 
 
 import math
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,7 +32,7 @@ def symmetrize(a: jax.Array) -> jax.Array:
 
 def add_ridge(a: jax.Array, ridge: jax.Array | float) -> jax.Array:
     """`A + ridge (tr A / d) I` `[d, d]`: a ridge relative to the mean eigenvalue, so no unit can make it vanish."""
-    chex.assert_rank(a, 2)
+    checks.shapes(a=(a, "d d"))
     d = a.shape[0]
     return a + ridge * (jnp.trace(a) / d) * jnp.eye(d, dtype=a.dtype)
 

@@ -5,12 +5,11 @@ Everything here is returned with stopped gradients: see the room's docstring for
 
 from typing import NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
-from jaxface.core import checks
+from jaxface.core import checks, guards
 from jaxface.linalg import psd
 
 __all__ = ["PairBasis", "diagonalize_pair", "eigh", "fix_signs", "thin_svd"]
@@ -45,7 +44,7 @@ def _signs(vectors: jax.Array) -> jax.Array:
 
 def eigh(a: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Eigenvalues `[d]` descending and eigenvectors `[d, d]` of a symmetric matrix; gradients are stopped."""
-    chex.assert_rank(a, 2)
+    guards.assert_rank(a, 2)
     checks.floating(a=a)
     a = jax.lax.stop_gradient(a)
     # LAPACK may find numbers in a matrix with NaN.
@@ -56,7 +55,7 @@ def eigh(a: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 def thin_svd(x: jax.Array) -> ThinSVD:
     """Thin SVD of `[n, d]`; the signs are fixed by the right vectors; gradients are stopped."""
-    chex.assert_rank(x, 2)
+    guards.assert_rank(x, 2)
     checks.floating(x=x)
     left, values, right = jnp.linalg.svd(jax.lax.stop_gradient(x), full_matrices=False)
     signs = _signs(right.T)
@@ -69,7 +68,7 @@ def diagonalize_pair(a: jax.Array, b: jax.Array) -> PairBasis:
     With `L^-1 A L^-T = Q diag(l) Q'`: `V = L^-T Q` and `V^-1 = Q' L'`. The inverse comes from the Cholesky factor and
     not from `V' B`: in float32 at condition number 1e5 `V^-1 V` is then off I by 1e-5 and not by 5e-4.
     """
-    chex.assert_equal_shape([a, b])
+    guards.assert_equal_shape([a, b])
     checks.floating(a=a, b=b)
     lower = psd.cholesky(jax.lax.stop_gradient(b))
     half = solve_triangular(lower, jax.lax.stop_gradient(a), lower=True)

@@ -19,6 +19,8 @@ environment  precision, compilation cache, provenance
 resources    threads and memory of a process
 """
 
-from jaxface.runtime import checkpoint, environment, launch, log, params_io, resources, sections, workdir
+from jaxface.core import lazy
 
 __all__ = ["checkpoint", "environment", "launch", "log", "params_io", "resources", "sections", "workdir"]
+
+__getattr__ = lazy.modules_of(__name__, __all__)
