@@ -207,7 +207,8 @@ def _same_moment(_: Any, ours: joint_bayes.Stats, theirs: jax.Array) -> str:
 _FIRST_SCORE = """
 import jax, numpy as np
 from jaxface import joint_bayes
-from jaxface.runtime import environment
+from jaxface.runtime import environment, resources
+resources.freeze_imports()
 environment.use_compilation_cache()
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 eye, one = np.eye(128, dtype=np.float32), np.ones(128, np.float32)

@@ -32,6 +32,7 @@ def configure(*, x64: bool) -> None:
     resources.widen_thread_pool()
     resources.limit_blas_threads()
     resources.keep_freed_memory()
+    resources.freeze_imports()
     use_compilation_cache()
     quiet_libraries()
     protect_terminal()
