@@ -70,6 +70,12 @@ class Result:
     quantities: list[Measured] = dataclasses.field(default_factory=list)
     error: str = ""  # why there is no valid figure
     peer_error: str = ""  # why the peer did not run
+    floor: list[float] = dataclasses.field(default_factory=list)  # seconds of the indispensable work, same repeats
+    floor_cpu: list[float] = dataclasses.field(default_factory=list)
+    floor_work: str = ""
+    reason: str = ""  # where the rest goes
+    our_memory: float | None = None  # MB of a warm call beside its data and programs
+    their_memory: float | None = None
 
 
 class Clocked(NamedTuple):
@@ -106,11 +112,13 @@ def run(row: Row, *, repeats: int) -> Result:
         kind=row.target.kind.value,
         target=row.target.value,
         setting=current_setting(row),
+        floor_work=row.floor_work,
+        reason=row.reason,
     )
     try:
         with jax.enable_x64(row.x64):
             started = start(row)
-            ours, theirs = interleaved(row, started, repeats)
+            ours, theirs, floor = interleaved(row, started, repeats)
             quantities = [Measured(q.what, q.unit, q.measure(started.data), q.at_most) for q in row.quantities]
     except Exception as error:
         return dataclasses.replace(result, error=in_words(error))
@@ -120,6 +128,8 @@ def run(row: Row, *, repeats: int) -> Result:
         theirs=theirs.wall,
         our_cpu=ours.cpu,
         their_cpu=theirs.cpu,
+        floor=floor.wall,
+        floor_cpu=floor.cpu,
         compile=None if started.first_call is None else max(0.0, started.first_call - statistics.median(ours.wall)),
         agreement=started.agreement,
         quantities=quantities,
@@ -147,19 +157,24 @@ def start(row: Row) -> Started:
     return Started(data, first_call, row.agree(data, ours.result, theirs.result), "")
 
 
-def interleaved(row: Row, started: Started, repeats: int) -> tuple[Times, Times]:
-    """Times of both sides, measured in turn; the side that goes first changes with every repeat."""
-    ours, theirs = Times([], []), Times([], [])
+def interleaved(row: Row, started: Started, repeats: int) -> tuple[Times, Times, Times]:
+    """Times of both sides and of the floor, measured in turn; the side that goes first changes with every repeat."""
+    ours, theirs, floor = Times([], []), Times([], []), Times([], [])
     sides: list[tuple[Callable[[Any], Any], int, Times]] = [(row.ours, 1, ours)]
     if not started.peer_error:
         sides.append((row.theirs, num_cores(), theirs))
+    if row.floor is row.theirs:
+        floor = theirs
+    elif row.floor is not None:
+        sides.append((row.floor, 1, floor))
+        _clocked(row.floor, started.data, blas_threads=1)
     for repeat in range(repeats):
         for side, threads, times in sides if repeat % 2 == 0 else reversed(sides):
             call = _clocked(side, started.data, blas_threads=threads)
             times.wall.append(call.seconds)
             if call.cpu is not None:
                 times.cpu.append(call.cpu)
-    return ours, theirs
+    return ours, theirs, floor
 
 
 def _clocked(side: Callable[[Any], Any], data: Any, *, blas_threads: int) -> Clocked:

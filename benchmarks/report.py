@@ -28,9 +28,17 @@ same machine at the same time, so the column to read is the ratio.
 - "CPU" is the same ratio of the time of all threads together: what the work costs, whatever else the machine does.
 - "compile" is what our first call took beyond a warm one; it is not part of the times.
 - Our side runs with one BLAS thread (XLA has threads of its own, one a core), the peer with BLAS on every core.
+- "floor" is the time of the products, factorisations and passes over memory that no algorithm for the same result
+  avoids, taken in turn with both sides; "× floor" is what we take in units of it, by the clock and by CPU time. The
+  section "Floors" says what the floor of each row does and where the rest goes.
+- "memory" is what a warm call of ours and of the peer needs beside its data and programs, each in a process of its own.
+- "load" is the number of runnable processes before the row: on a machine busier than its cores only "CPU" counts.
 - A target "≥ 20x" means that the peer takes at least 20 times as long as we do, "≤ 1.5x" that we take at most 1.5 times
   as long as a yardstick, and a time that we take at most that long.
 """
+
+
+_FAR = 1.5  # times the floor: from here on a row says where the rest goes
 
 
 class Spread(NamedTuple):
@@ -73,20 +81,27 @@ def _replace(path: pathlib.Path, content: bytes) -> None:
 
 def ratio(result: Result) -> Spread | None:
     """The figure of a row over its repeats; None when a side it needs did not run."""
-    return _spread(result.kind, result.ours, result.theirs)
+    return _spread(result.kind, result.ours, result.floor if result.kind == Kind.FLOOR else result.theirs)
 
 
 def cpu_ratio(result: Result) -> Spread | None:
     """The same of the time of all threads together, which a busy machine disturbs less."""
-    return None if result.kind == Kind.SECONDS else _spread(result.kind, result.our_cpu, result.their_cpu)
+    if result.kind == Kind.SECONDS:
+        return None
+    return _spread(result.kind, result.our_cpu, result.floor_cpu if result.kind == Kind.FLOOR else result.their_cpu)
+
+
+def above_floor(result: Result) -> tuple[Spread | None, Spread | None]:
+    """Our time in units of the floor: by the clock and by CPU time."""
+    return _spread(Kind.FLOOR, result.ours, result.floor), _spread(Kind.FLOOR, result.our_cpu, result.floor_cpu)
 
 
 def _spread(kind: str, ours: list[float], theirs: list[float]) -> Spread | None:
     if not ours or (kind != Kind.SECONDS and not theirs):
         return None
     a, b = np.asarray(ours), np.asarray(theirs)
-    figure_of = {Kind.SPEEDUP: lambda: b / a, Kind.COST: lambda: a / b, Kind.SECONDS: lambda: a}
-    return Spread(*(float(q) for q in np.quantile(figure_of[Kind(kind)](), [0.25, 0.5, 0.75])))
+    values = a if kind == Kind.SECONDS else b / a if kind == Kind.SPEEDUP else a / b
+    return Spread(*(float(q) for q in np.quantile(values, [0.25, 0.5, 0.75])))
 
 
 def reached(result: Result) -> bool | None:
@@ -104,6 +119,7 @@ def markdown(results: list[Result]) -> str:
     repeats = min((len(result.ours) for result in results if result.ours), default=0)
     parts = [_HEAD.format(repeats=repeats), _times(results)]
     parts += [_listed("Limits beside time", [line for result in results for line in _limits(result)])]
+    parts += [_listed("Floors", [line for result in results for line in _floors(result)])]
     parts += [_listed("Agreement", [f"{r.name}: {r.agreement}" for r in results if r.agreement])]
     parts += [
         _listed("Peers that did not run", [f"{r.name}, {r.peer}: {r.peer_error}" for r in results if r.peer_error])
@@ -114,8 +130,9 @@ def markdown(results: list[Result]) -> str:
 
 
 def _times(results: list[Result]) -> str:
-    header = ["row", "work", "peer", "dtype", "ours", "peer's", "ratio", "CPU", "target", "reached", "compile"]
-    lines = [header, ["---"] * 4 + ["---:"] * 5 + ["---", "---:"]]
+    header = ["row", "work", "peer", "dtype", "ours", "peer's", "ratio", "CPU", "target", "reached"]
+    header += ["floor", "× floor", "memory", "compile", "load"]
+    lines = [header, ["---"] * 4 + ["---:"] * 5 + ["---"] + ["---:"] * 5]
     for result in results:
         medians = [duration(statistics.median(side)) if side else "–" for side in (result.ours, result.theirs)]
         compiled = "–" if result.compile is None else duration(result.compile)
@@ -123,7 +140,8 @@ def _times(results: list[Result]) -> str:
         row = [result.name, result.work, result.peer, result.dtype, *medians]
         cpu = cpu_ratio(result)
         whole = "–" if cpu is None else _times_sign(cpu.median)
-        lines.append([*row, _ratio_in_words(result), whole, target_in_words(result), verdict, compiled])
+        row += [_ratio_in_words(result), whole, target_in_words(result), verdict, *_floor_in_words(result)]
+        lines.append([*row, _memory_in_words(result), compiled, f"{result.setting.load:g}"])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n![ratios against targets](results.svg)\n"
 
 
@@ -136,12 +154,38 @@ def _ratio_in_words(result: Result) -> str:
     return f"{_times_sign(spread.median)} [{_times_sign(spread.low)}, {_times_sign(spread.high)}]"
 
 
+def _floor_in_words(result: Result) -> tuple[str, str]:
+    """Its time, and ours in units of it by the clock (and by CPU time)."""
+    if not result.floor:
+        return "–", "–"
+    wall, cpu = above_floor(result)
+    beside = "" if cpu is None else f" ({_times_sign(cpu.median)})"
+    return duration(statistics.median(result.floor)), "–" if wall is None else _times_sign(wall.median) + beside
+
+
+def _memory_in_words(result: Result) -> str:
+    sides = (result.our_memory, result.their_memory)
+    return "–" if sides == (None, None) else " / ".join("–" if mb is None else f"{mb:.0f} MB" for mb in sides)
+
+
+def _floors(result: Result) -> list[str]:
+    """What the floor does, and why a row is far above it."""
+    wall, cpu = above_floor(result)
+    if not result.floor_work or wall is None:
+        return []
+    line = f"{result.name}: {result.floor_work}"
+    is_far = min(spread.median for spread in (wall, cpu) if spread is not None) > _FAR
+    return [f"{line}. Above {_FAR}x of it: {result.reason or 'not explained yet'}" if is_far else line]
+
+
 def in_a_line(result: Result) -> str:
     """A result for the terminal."""
     if result.error:
         return f"{result.name}: {result.error}"
     verdict = {None: "", True: ", reached", False: ", not reached"}[reached(result)]
     line = f"{result.name}: {_ratio_in_words(result)}, target {target_in_words(result)}{verdict}"
+    line += f"; {_floor_in_words(result)[1]} the floor" if result.floor else ""
+    line += f"; memory {_memory_in_words(result)}" if result.our_memory is not None else ""
     return f"{line}; the peer did not run: {result.peer_error}" if result.peer_error else line
 
 

@@ -12,6 +12,7 @@ class Kind(enum.StrEnum):
     SPEEDUP = "speedup"  # peer / ours, at least the target
     COST = "cost"  # ours / peer, at most the target: the peer is a yardstick such as a GEMM
     SECONDS = "seconds"  # ours alone, at most the target
+    FLOOR = "floor"  # ours / the floor, at most the target; the peer is there for comparison
 
 
 class Target(NamedTuple):
@@ -42,7 +43,8 @@ class Row:
     """One line of the table. `ours` and `theirs` take what `data` made; only they are timed.
 
     `agree(data, ours, theirs)` raises AssertionError when the results differ and says in a few words what was compared.
-    The clock waits for JAX results. `x64` is the precision in force while the row runs.
+    The clock waits for JAX results. `x64` is the precision in force while the row runs. `floor` does the products and
+    factorisations that no algorithm for the same result avoids, and nothing else; it is timed beside both sides.
     """
 
     name: str
@@ -57,6 +59,10 @@ class Row:
     quantities: tuple[Quantity, ...] = ()
     packages: tuple[str, ...] = ()  # distributions of the peer, whose versions are recorded
     x64: bool = False
+    floor: Callable[[Any], Any] | None = None
+    floor_work: str = ""  # what the floor does
+    reason: str = ""  # where the rest goes, when the row is far above its floor
+    is_weighed: bool = True  # whether the memory of both sides is measured; not of sides that start processes
 
 
 def speedup(at_least: float | None = None) -> Target:
@@ -72,6 +78,11 @@ def cost(at_most: float | None = None) -> Target:
 def seconds(at_most: float | None = None) -> Target:
     """We take at most that long; the peer is there for comparison."""
     return Target(Kind.SECONDS, at_most)
+
+
+def at_floor(at_most: float | None = None) -> Target:
+    """We take at most that many times as long as the indispensable work."""
+    return Target(Kind.FLOOR, at_most)
 
 
 def selected(rows: tuple[Row, ...], names: str) -> list[Row]:

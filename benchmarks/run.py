@@ -1,6 +1,7 @@
 """Runs the benchmarks and writes RESULTS.md, results.svg and results.json: `python -m benchmarks.run --help`."""
 
 import argparse
+import dataclasses
 import os
 import pathlib
 import sys
@@ -14,6 +15,7 @@ from benchmarks import (
     gallery,
     joint_bayes,
     measure,
+    memory,
     mixtures,
     report,
     rows,
@@ -41,6 +43,7 @@ def main(argv: Sequence[str] | None = None, *, all_rows: tuple[Row, ...] = ROWS)
         "--repeats", type=int, default=FEWEST_REPEATS, help="timings of each side, at least %(default)s"
     )
     parser.add_argument("--check", action="store_true", help="only compare the results of both sides; writes nothing")
+    parser.add_argument("--no-memory", action="store_true", help="leave out the memory of both sides")
     parser.add_argument(
         "--folder", type=pathlib.Path, default=pathlib.Path(__file__).parent, help="where results are kept"
     )
@@ -54,7 +57,7 @@ def main(argv: Sequence[str] | None = None, *, all_rows: tuple[Row, ...] = ROWS)
     resources.keep_freed_memory()
     if arguments.check:
         return _check(chosen)
-    return _measure(chosen, all_rows, arguments.repeats, arguments.folder)
+    return _measure(chosen, all_rows, arguments)
 
 
 def _check(chosen: list[Row]) -> int:
@@ -68,20 +71,28 @@ def _check(chosen: list[Row]) -> int:
     return failed
 
 
-def _measure(chosen: list[Row], all_rows: tuple[Row, ...], repeats: int, folder: pathlib.Path) -> int:
+def _measure(chosen: list[Row], all_rows: tuple[Row, ...], arguments: argparse.Namespace) -> int:
     load = os.getloadavg()[0]
     if load > 0.5 * measure.num_cores():
         print(f"note: the machine is busy (load {load:.1f}), so the spread will be wide", file=sys.stderr)
+    folder = arguments.folder
     results = report.load(folder / "results.json")
     failed = 0
     for row in chosen:
-        result = measure.run(row, repeats=repeats)
+        result = measure.run(row, repeats=arguments.repeats)
+        if row in ROWS and row.is_weighed and not (arguments.no_memory or result.error):
+            result = _weighed(result)
         results[row.name] = result
         failed |= bool(result.error)
         print(report.in_a_line(result), flush=True)
         # After every row, so that an interrupted run keeps what it has.
         report.save([results[known.name] for known in all_rows if known.name in results], folder)
     return failed
+
+
+def _weighed(result: measure.Result) -> measure.Result:
+    theirs = None if result.peer_error else memory.of_side(result.name, "theirs")
+    return dataclasses.replace(result, our_memory=memory.of_side(result.name, "ours"), their_memory=theirs)
 
 
 if __name__ == "__main__":

@@ -86,6 +86,11 @@ def test_every_blas_has_one_thread():
 
 
 def test_what_was_imported_is_not_collected_again():
-    code = "import gc, jax; from jaxface.runtime import resources; resources.freeze_imports(); print(gc.get_freeze_count())"
+    code = (
+        "import gc, jax\n"
+        "from jaxface.runtime import resources\n"
+        "resources.freeze_imports()\n"
+        "print(gc.get_freeze_count())"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout) > 50_000
