@@ -7,6 +7,8 @@ levels: 2, 5 or 10 of them train, 4 calibrate, 10 test. About 20 seconds on two 
 14.7 % for transfer, 14.5 pooled, 16.2 source only, 17.9 target only; raw Cllr 0.72, 0.83, 2.25, 0.91 bits.
 
 `:lfw` takes LFW as the source and ORL as the target, with `--config.data.root=LFW` (LBP features, up to 20 people).
+`:lfw_yale` and `:lfw_yaleb` take Yale and Extended Yale B instead, `--config.target.root=Yale_64x64.mat` or
+`YaleB_32x32_ori.mat`.
 Your own images: `--config.data.loader=folders --config.data.root=SOURCE --config.target.loader=folders
 --config.target.root=TARGET`; vectors of a network by `:embeddings`, with `.npz` files on both sides and all their
 dimensions.
@@ -23,7 +25,8 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.data = common.orl_faces(height=56, width=46)  # the source
     config.people = common.people()  # of two sets; a simulated camera takes all
     config.update(common.camera_change())
-    return common.variant(config, variant, {"smoke": _smoke, "lfw": _lfw, "embeddings": common.embedded_domains})
+    variants = {"smoke": _smoke, "lfw": _lfw, "lfw_yale": _lfw_yale, "lfw_yaleb": _lfw_yaleb}
+    return common.variant(config, variant, {**variants, "embeddings": common.embedded_domains})
 
 
 def _smoke(config: ConfigDict) -> None:
@@ -44,3 +47,23 @@ def _lfw(config: ConfigDict) -> None:
     config.num_components = 100
     config.length_normalize = True
     config.target_people = (2, 5, 10, 20)
+
+
+def _lfw_yale(config: ConfigDict) -> None:
+    """People of LFW are the source and the 15 of Yale the target, who have 11 images each."""
+    _lfw(config)
+    config.data.options = ConfigDict({"size": (64, 64), "crop": (89, 75, 102, 102), "min_images": 2})
+    config.target.loader = "matlab"
+    config.target.options = ConfigDict({"shape": (64, 64)})
+    config.image_steps = (("lbp", {"radii": (1, 2), "cells": (8, 8), "root": True}),)
+    config.target_people = (2, 5)
+    config.test_people = 6
+
+
+def _lfw_yaleb(config: ConfigDict) -> None:
+    """People of LFW are the source and the 38 of Extended Yale B the target, each under about 64 lights."""
+    _lfw(config)
+    config.data.options = ConfigDict({"size": (32, 32), "crop": (92, 86, 87, 77), "min_images": 2})
+    config.target.loader = "matlab"
+    config.target.options = ConfigDict({"shape": (32, 32)})
+    config.image_steps = (("lbp", {"radii": (1, 2), "cells": (4, 4), "root": True}),)
