@@ -15,6 +15,9 @@ ratio and for 71 % by CCA.
 Expected error of the super vector on these four views of ORL: 5.6 % with nothing missing, 32.5 % with half of the views
 missing in training and at test.
 
+`:ablations` leaves out steps of the normalisation, and the prior of Joint Bayes, with 2 training images; 2 minutes.
+Expected error of the super vector: 6.3 %, without rows of unit length 15.3, without the root 6.4, without both 20.2.
+
 `:lfw` takes the people of LFW with 20 images or more, `--config.data.root=LFW`, 4 minutes. Expected error with 5 images
 and logistic regression: 35.7 % for the Fisher vectors of both views, 32.5 % for the super vector.
 """
@@ -28,7 +31,8 @@ from configs import common
 def get_config(variant: str | None = None) -> ConfigDict:
     """All fields of the study."""
     config = common.base(x64=False)
-    config.source = "images"  # or a file with vectors of each image: views, a pair; missing, all views with gaps
+    # images: or ablations, of images too; or a file with vectors of each image: views, a pair; missing, all with gaps
+    config.source = "images"
     config.data = common.orl_faces(height=56, width=46)
     config.views = ConfigDict()
     config.views.root = placeholder(str)  # the MATLAB file
@@ -48,7 +52,9 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.components = (4, 16, 32)  # further sizes, with config.latent_dim
     config.latent_dims = (4, 8, 16, 32, 48)  # further sizes, with config.num_components
     config.num_resamples = 500  # of people, for intervals of the verification
-    return common.variant(config, variant, {"smoke": _smoke, "lfw": _lfw, "two_view": _two_view, "missing": _missing})
+    config.leading_axes = 20  # ablations: of Joint Bayes without a prior
+    variants = {"smoke": _smoke, "lfw": _lfw, "two_view": _two_view, "missing": _missing, "ablations": _ablations}
+    return common.variant(config, variant, variants)
 
 
 def vectors() -> ConfigDict:
@@ -123,3 +129,9 @@ def _missing(config: ConfigDict) -> None:
     config.num_axes = 30
     config.num_components = 1
     config.latent_dim = 16
+
+
+def _ablations(config: ConfigDict) -> None:
+    """The same super vectors with steps left out."""
+    config.source = "ablations"
+    config.num_train = (2,)

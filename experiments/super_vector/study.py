@@ -13,7 +13,7 @@ from ml_collections import ConfigDict
 
 from experiments.common import fields, models, ratios, trials
 from experiments.common.publish import publish
-from experiments.super_vector import codes, cross_view, missing, recognize, report, sets
+from experiments.super_vector import ablations, codes, cross_view, missing, recognize, report, sets
 from experiments.super_vector.codes import METHODS, SUPER
 from experiments.super_vector.recognize import CLASSIFIERS, PAIR_SCORES, PAIRED
 from experiments.super_vector.sets import Sets
@@ -26,8 +26,9 @@ from jaxface.runtime.workdir import Workdir
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """One stage for each split and number of training images, and one for retrieval across views."""
-    if config.source == missing.SOURCE:
-        return missing.run(config, workdir)
+    for part in (missing, ablations):
+        if config.source == part.SOURCE:
+            return part.run(config, workdir)
     sets.check(config)
     fields.counts(config, "components", "latent_dims", "num_resamples")
     fields.shares(config, "missing.shares")

@@ -28,10 +28,10 @@ VARIANTS = {
     "quality": ["default", "smoke", "lfw", "embedded"],
     "retrieve": ["default", "smoke", "many", "classes", "made"],
     "score": ["default", "identify"],
-    "super_vector": ["default", "smoke", "lfw", "two_view", "missing"],
+    "super_vector": ["default", "smoke", "lfw", "two_view", "missing", "ablations"],
     "tour": ["default", "smoke"],
     "verifier": ["default", "smoke", "embeddings", "images", "photos", "stream"],
-    "verify": ["default", "smoke", "lfw", "embeddings"],
+    "verify": ["default", "smoke", "lfw", "lfw_yale", "lfw_yaleb", "embeddings"],
     "verify_lfw": ["default", "view1", "embeddings"],
     "weak_labels": ["default", "smoke", "raw", "yale", "yaleb", "lfw", "videos", "many", "embeddings"],
 }

@@ -9,7 +9,7 @@ import pytest
 import scipy.io
 
 from configs import super_vector as config_file
-from experiments.super_vector import codes, cross_view, missing, recognize, sets
+from experiments.super_vector import ablations, codes, cross_view, missing, recognize, sets
 from experiments.super_vector import study as super_vector
 from jaxface.data.splits import Split
 from jaxface.runtime import launch
@@ -200,6 +200,32 @@ def test_missing_views_from_a_file(tmp_path, rng, monkeypatch):
     assert (tmp_path / "run" / "params" / "mixture.safetensors").is_file()
     with pytest.raises(ValueError, match=r"--config\.views\.root is missing"):
         missing.load(changed("missing"))
+
+
+def test_the_steps_of_the_normalisation_are_left_out_one_by_one(rng):
+    parts = rng.normal(size=(3, 4)), rng.normal(size=(3, 2))
+    for name, normalize in ablations.NORMALIZATIONS.items():
+        changed_parts = parts
+        if name in ("root and unit rows", "without unit rows"):
+            changed_parts = [np.sign(part) * np.abs(part) ** 0.5 for part in changed_parts]
+        if name in ("root and unit rows", "without the root"):
+            changed_parts = [part / np.linalg.norm(part, axis=1, keepdims=True) for part in changed_parts]
+        vector = np.concatenate([part.ravel() for part in changed_parts])
+        found = normalize(tuple(map(jnp.asarray, parts)))
+        np.testing.assert_allclose(found, vector / np.linalg.norm(vector), rtol=1e-6)
+
+
+def test_joint_bayes_without_a_prior_knows_people_who_are_far_apart(rng):
+    ids = np.repeat(np.arange(6), 5).astype(np.int32)
+    x = np.eye(6, 20)[ids] + 0.05 * rng.normal(size=(30, 20))
+    split = Split(np.flatnonzero(np.arange(30) % 5 < 3), np.flatnonzero(np.arange(30) % 5 >= 3))
+    config = changed("ablations", leading_axes=4)
+    faces = sets.Sets((), ids, tuple("abcdef"), "", ())
+    assert ablations.without_prior(config, jnp.asarray(x), faces, split) == 0.0
+    swapped = ids.copy()
+    swapped[split.test] = np.array([1, 0, 2, 3, 4, 5])[ids[split.test]]
+    faces = faces._replace(ids=swapped)
+    assert ablations.without_prior(config, jnp.asarray(x), faces, split) == pytest.approx(1 / 3)
 
 
 def test_what_is_missing_is_named():
