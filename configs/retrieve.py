@@ -46,7 +46,11 @@ def get_config(variant: str | None = None) -> ConfigDict:
 
 
 def _smoke(config: ConfigDict) -> None:
-    config.data.options.size = (32, 32)
+    """A few made pictures: `--config.data.loader=folders` and its root for photographs."""
+    config.data.loader = "made"
+    made = {"num_classes": 6, "images_per_class": 13, "size": (32, 32), "spread": 1.0, "variation": 0.7}
+    config.data.options = ConfigDict({**made, "off_topic": 0.1})
+    config.num_classes = (3, 6)
     config.color_steps = (("rgb_to_luv", {}), ("luv_histogram", {"num_bins": 4}))
     config.texture_steps = (("to_gray", {}), ("block_dct", {"grid": (4, 4), "num_coefficients": 4}))
     config.scalings = ("rooted and balanced",)

@@ -34,7 +34,9 @@ def photographs(tmp_path_factory):
 
 def config_of(root, **fields):
     config = retrieve_config.get_config("smoke").unlock()
-    config.data.root = None if root is None else str(root)
+    config.data.loader, config.data.root = "folders", None if root is None else str(root)
+    config.data.options = {"size": (32, 32), "color": True}
+    config.num_classes = None
     config.update(fields)
     return config.lock()
 
