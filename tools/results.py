@@ -1,8 +1,12 @@
 """Runs the studies whose numbers stand in README and docs, and keeps the numbers in `docs/results.json`.
 
+Beside the results of a run, the file has the tables of its report, as lines of CSV. `tools/figures.py` compares the
+pages with it.
+
     make results DATA=FOLDER                  all of them, for hours; stopped and repeated, it goes on
     make results DATA=FOLDER ONLY=verify:lfw  one of them
     make results VARIANT=smoke                every study at its smallest, in minutes; docs/results.json stays as it is
+    make results ARGS=--collect               only gathers what is finished
 
 FOLDER holds the sets that are not ours to pass on: `lfw`, `lfw_sface.npz`, `yale`, `yaleb`, `two_view`, `corel1k`. A
 run whose set is missing is left out, by name.
@@ -11,6 +15,7 @@ run whose set is missing is left out, by name.
 import argparse
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -19,32 +24,49 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results.json"
 LFW, SFACE = "lfw/lfw-deepfunneled", "lfw_sface.npz"
-DATA_ROOT = "config.data.root"
+DATA_ROOT, VIEWS_ROOT = "config.data.root", "config.views.root"
 
 
 class Run(NamedTuple):
-    """A study and its variant, with the flags that name sets below the folder of data."""
+    """A study and its variant, with the flags that name sets below the folder of data, and other flags.
+
+    `label` tells two runs of one variant apart.
+    """
 
     study: str
     variant: str = ""
     data: tuple[tuple[str, str], ...] = ()
+    options: tuple[str, ...] = ()
+    label: str = ""
 
     @property
     def name(self) -> str:
-        """STUDY or STUDY:VARIANT."""
-        return f"{self.study}:{self.variant}" if self.variant else self.study
+        """STUDY, STUDY:VARIANT or STUDY:VARIANT+LABEL."""
+        variant = f":{self.variant}" if self.variant else ""
+        return f"{self.study}{variant}" + (f"+{self.label}" if self.label else "")
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder."""
+        return self.name.replace(":", "-")
 
     def flags(self, data: str) -> list[str]:
         """The flags of the command, with the folder of data as `data`."""
         named = [f"--{flag}={data}/{path}" for flag, path in self.data]
         variant = f":{self.variant}" if self.variant else ""
-        return [f"--config=configs/{self.study}.py{variant}", *named]
+        return [
+            f"--config=configs/{self.study}.py{variant}",
+            *named,
+            *(f"--config.{option}" for option in self.options),
+        ]
 
 
 RUNS = (
     Run("tour"),
     Run("verify"),
     Run("verify", "lfw", ((DATA_ROOT, LFW),)),
+    Run("verify", "lfw_yale", ((DATA_ROOT, LFW), ("config.target.root", "yale/Yale_64x64.mat"))),
+    Run("verify", "lfw_yaleb", ((DATA_ROOT, LFW), ("config.target.root", "yaleb/YaleB_32x32_ori.mat"))),
     Run("finetune"),
     Run("verifier"),
     Run("verifier", "embeddings", ((DATA_ROOT, SFACE),)),
@@ -64,21 +86,41 @@ RUNS = (
     Run("hallucinate", "lfw", ((DATA_ROOT, LFW),)),
     Run("super_vector"),
     Run("super_vector", "lfw", ((DATA_ROOT, LFW),)),
-    Run("super_vector", "two_view", (("config.views.root", "two_view/buaaRnSp.mat"),)),
+    Run("super_vector", "ablations"),
+    Run("super_vector", "two_view", ((VIEWS_ROOT, "two_view/buaaRnSp.mat"),)),
+    Run(
+        "super_vector",
+        "missing",
+        ((VIEWS_ROOT, "two_view/orl_four_views.mat"),),
+        ("views.variable=X", "views.labels=Y"),
+    ),
+    Run("super_vector", "missing", ((VIEWS_ROOT, "two_view/buaaRnSp.mat"),), label="two_view"),
     Run("weak_labels", "lfw", ((DATA_ROOT, LFW),)),
     Run("weak_labels", "many"),
     Run("retrieve", "classes", ((DATA_ROOT, "corel1k"),)),
     Run("retrieve", "made"),
     Run("quality"),
+    Run("quality", "lfw", ((DATA_ROOT, LFW),)),
+    Run("quality", "embedded", ((DATA_ROOT, LFW),)),
     Run("encoder"),
+    Run("encoder", "lfw", ((DATA_ROOT, LFW),)),
     Run("people", "", ((DATA_ROOT, SFACE),)),
 )
-SMOKE = tuple(
-    Run(study, "smoke")
-    for study in (
-        "tour", "verify", "finetune", "verifier", "committee", "weak_labels", "kernel_maps", "hallucinate",
-        "super_vector",
-    )
+SMALL_CODES = (
+    "data.options.size=(28,23)", "descriptors.block=2", "descriptors.stride=4", "num_splits=2", "num_axes=12",
+    "num_descriptors=2000", "num_components=4", "latent_dim=2", "num_iters=5",
+)  # fmt: skip
+SMOKE = (
+    *(
+        Run(study, "smoke")
+        for study in (
+            "tour", "verify", "finetune", "verifier", "committee", "weak_labels", "retrieve", "kernel_maps",
+            "hallucinate", "super_vector", "quality", "encoder", "people",
+        )
+    ),
+    Run("super_vector", "ablations", options=SMALL_CODES),
+    Run("super_vector", "missing", ((VIEWS_ROOT, "two_view/buaaRnSp.mat"),), ("num_splits=2", "num_iters=3")),
+    Run("verify_lfw", "embeddings", ((DATA_ROOT, "lfw"), ("config.embeddings", SFACE)), ("view=1", "num_iters=3")),
 )  # fmt: skip
 
 
@@ -92,7 +134,7 @@ def missing(run: Run, data: str | None) -> str | None:
 
 def perform(run: Run, data: str | None, folder: pathlib.Path) -> bool:
     """Runs a study in its folder below `folder`, where finished work is kept; whether it ended well."""
-    workdir = folder / run.name.replace(":", "-")
+    workdir = folder / run.folder
     command = [sys.executable, "-m", f"experiments.{run.study}", *run.flags(data or "DATA"), f"--workdir={workdir}"]
     begin = time.monotonic()
     code = subprocess.call(command, cwd=ROOT)
@@ -100,11 +142,17 @@ def perform(run: Run, data: str | None, folder: pathlib.Path) -> bool:
     return code == 0
 
 
+def lines_of(table: pathlib.Path) -> list[str]:
+    """The lines of a CSV, with six digits of each number with more."""
+    long = re.compile(r"(?<=,)-?\d+\.\d{6,}(?:e[-+]?\d+)?(?=,|$)", re.MULTILINE)
+    return long.sub(lambda match: f"{float(match.group()):.6g}", table.read_text()).splitlines()
+
+
 def collected(runs: tuple[Run, ...], folder: pathlib.Path, known: dict) -> dict:
     """What is known, with the numbers of every run that is finished in `folder`."""
     found = dict(known)
     for run in runs:
-        workdir = folder / run.name.replace(":", "-")
+        workdir = folder / run.folder
         if (workdir / "results.json").exists():
             record = json.loads((workdir / "run.json").read_text())
             found[run.name] = {
@@ -112,8 +160,15 @@ def collected(runs: tuple[Run, ...], folder: pathlib.Path, known: dict) -> dict:
                 "date": record["ended"][:10],
                 "versions": {name: record["packages"][name] for name in ("jaxface", "jax", "numpy")},
                 "results": json.loads((workdir / "results.json").read_text()),
+                "tables": {file.stem: lines_of(file) for file in sorted((workdir / "tables").glob("*.csv"))},
             }
     return dict(sorted(found.items()))
+
+
+def keep(runs: tuple[Run, ...], folder: pathlib.Path) -> None:
+    """Adds what is finished to docs/results.json."""
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    RESULTS.write_text(json.dumps(collected(runs, folder, known), indent=1, sort_keys=True, ensure_ascii=False) + "\n")
 
 
 def chosen(variant: str, only: str) -> tuple[Run, ...]:
@@ -131,12 +186,13 @@ def main() -> None:
     parser.add_argument("--data", help="the folder of the sets")
     parser.add_argument("--variant", default="", choices=["", "default", "smoke"])
     parser.add_argument("--only", default="", help="names of runs, with commas")
+    parser.add_argument("--collect", action="store_true", help="run nothing, gather what is finished")
     parser.add_argument("--folder", type=pathlib.Path, help="where the runs are kept")
     given = parser.parse_args()
     folder = given.folder or ROOT / "runs" / ("results-smoke" if given.variant == "smoke" else "results")
     data = str(pathlib.Path(given.data).resolve()) if given.data else None
     runs, failed = chosen(given.variant, given.only), []
-    for run in runs:
+    for run in () if given.collect else runs:
         if (absent := missing(run, data)) is not None:
             print(
                 f"{run.name}: left out, for there is no {absent} in {given.data or 'DATA (name the folder)'}",
@@ -145,8 +201,9 @@ def main() -> None:
         elif not perform(run, data, folder):
             failed.append(run.name)
         if given.variant != "smoke":
-            known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-            RESULTS.write_text(json.dumps(collected(runs, folder, known), indent=1, sort_keys=True) + "\n")
+            keep(runs, folder)
+    if given.collect and given.variant != "smoke":
+        keep(runs, folder)
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
 
