@@ -1,7 +1,7 @@
 """Runs the studies whose numbers stand in README and docs, and keeps the numbers in `docs/results.json`.
 
-Beside the results of a run, the file has the tables of its report, as lines of CSV. `tools/figures.py` compares the
-pages with it.
+Beside the results of a run, the file has the tables of its report, as lines of CSV, and what its paragraphs say in
+numbers. `tools/figures.py` compares the pages with it.
 
     make results DATA=FOLDER                  all of them, for hours; stopped and repeated, it goes on
     make results DATA=FOLDER ONLY=verify:lfw  one of them
@@ -13,6 +13,7 @@ run whose set is missing is left out, by name.
 """
 
 import argparse
+import html
 import json
 import pathlib
 import re
@@ -148,6 +149,12 @@ def lines_of(table: pathlib.Path) -> list[str]:
     return long.sub(lambda match: f"{float(match.group()):.6g}", table.read_text()).splitlines()
 
 
+def words_of(report: pathlib.Path) -> list[str]:
+    """The paragraphs of a report that state a number with a decimal point."""
+    paragraphs = map(html.unescape, re.findall(r"<p>(.*?)</p>", report.read_text(), re.DOTALL))
+    return [text for text in paragraphs if re.search(r"\d\.\d", text)]
+
+
 def collected(runs: tuple[Run, ...], folder: pathlib.Path, known: dict) -> dict:
     """What is known, with the numbers of every run that is finished in `folder`."""
     found = dict(known)
@@ -160,6 +167,7 @@ def collected(runs: tuple[Run, ...], folder: pathlib.Path, known: dict) -> dict:
                 "date": record["ended"][:10],
                 "versions": {name: record["packages"][name] for name in ("jaxface", "jax", "numpy")},
                 "results": json.loads((workdir / "results.json").read_text()),
+                "words": words_of(workdir / "report.html"),
                 "tables": {file.stem: lines_of(file) for file in sorted((workdir / "tables").glob("*.csv"))},
             }
     return dict(sorted(found.items()))

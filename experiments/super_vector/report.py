@@ -56,6 +56,11 @@ def results(config: ConfigDict, arrays: Arrays, across: Measured | None) -> dict
         named = zip(PAIRED, 100 * each["eer"][0].mean(axis=-1).ravel(), strict=True)
         errors |= {f"EER %, {name}, {num_train} images": float(eer) for name, eer in named}
         errors |= ratios.results(PAIRED, each, f"{num_train} images")
+        for row, (k, d) in list(enumerate(codes.settings(config)))[1:]:
+            for m, method in enumerate(METHODS):
+                for c, classifier in enumerate(CLASSIFIERS):
+                    name = f"error %, {method}, {classifier}, {num_train} images, {_size(k, d)}"
+                    errors[name] = 100 * float(each["errors"][row, m, c].mean())
     if across is None:
         return errors
     return errors | across_report.results(config, across)

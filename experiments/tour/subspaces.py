@@ -95,6 +95,10 @@ def render(arrays: Mapping[str, np.ndarray], faces: LabeledImages) -> Part:
     ] + [("subspaces", f"{_METHODS['ridge']}: EER % on unseen people", eer["ridge"])]
     results = {f"identification error, {name}": mean[kind].estimate for kind, name in _METHODS.items()}
     results |= {f"EER, {name}": float(arrays["eer"][k][0]) for k, name in enumerate(_METHODS.values())}
+    for part in ("held_out", "test"):
+        for kind, settings in (("width", "pca_widths"), ("ridge", "ridges")):
+            means = zip(arrays[settings], arrays[f"{part}_{kind}"].mean(axis=0), strict=True)
+            results |= {f"{part} error, {kind} {setting:g}": float(error) for setting, error in means}
     return Part(section, headline, results)
 
 

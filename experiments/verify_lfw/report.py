@@ -185,11 +185,13 @@ def _traces(config: ConfigDict, arrays: dict[str, np.ndarray]) -> Section:
     """How the log-likelihood rose in every fold."""
     rise = arrays["traces"] - arrays["traces"][:, :1]
     lines = [Curve(f"fold {k + 1}", np.arange(len(each)), each) for k, each in enumerate(rise)]
+    least, most = rise[:, -1].min(), rise[:, -1].max()
     figure = figures.curves(lines, x_label="iteration of EM", y_label="nats an image", markers=False)
     return Section(
         "How EM went",
         (
-            f"The log-likelihood of the training images less that of the start from moments, {config.e_step} E-step.",
+            f"The log-likelihood of the training images less that of the start from moments, {config.e_step} E-step. "
+            f"In the end it is higher by {least:.2f} to {most:.2f} nats an image.",
             Picture("traces.svg", figures.to_svg(figure), "It never falls."),
         ),
     )

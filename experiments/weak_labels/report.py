@@ -137,6 +137,21 @@ def _limit(arrays: Mapping[int, Arrays]) -> list[Picture | str]:
     return [Picture("rca_limit.svg", figures.to_svg(figure), "Mean absolute difference, each in units of its mean.")]
 
 
+def curves(arrays: Mapping[int, Arrays], scatter: Arrays) -> dict[str, float]:
+    """The points of the figures that have no table: RCA against its width, and what groups miss."""
+    points = {
+        f"{of} error %, rca with {width} axes, groups of {size}": 100 * float(error)
+        for size, found in arrays.items()
+        for of in ("training", "probe")
+        for width, error in zip(found["widths"], found[f"{of} error"], strict=True)
+    }
+    for images in ("", "simulated "):
+        for kind in ("missed", "shape"):
+            for size, values in zip(scatter[f"{images}sizes"], scatter[f"{images}{kind}"], strict=True):
+                points[f"scatter, {images}{kind} %, groups of {size}"] = 100 * float(values.mean())
+    return points
+
+
 def clustering(config: ConfigDict, arrays: Mapping[int, Arrays]) -> Section:
     """Table 1."""
     rows: list[tuple[Cell, ...]] = []

@@ -81,7 +81,8 @@ def _images(config: ConfigDict, workdir: Workdir) -> Part:
             f"error %, {name}, groups of {size}": 100 * float(arrays[size][f"error/{name}"].mean())
             for name in config.methods
             for size in config.group_sizes
-        },
+        }
+        | report.curves(arrays, scatter),
         credit=vectors.credit,
     )
 
