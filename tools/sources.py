@@ -1,6 +1,8 @@
 """The numbers that pages may state: of finished runs, of benchmarks, of the papers. Used by `tools/figures.py`."""
 
+import collections
 import csv
+import functools
 import json
 import pathlib
 import re
@@ -19,6 +21,8 @@ PRINTED = {
 
 NUMBER = re.compile(r"(?<![\w.])(?<!\w-)(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.\d+|\d+)(e[-+]?\d+)?(?![\w]|\.\d)")
 _PLAIN = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")  # a cell of a CSV
+_ENDS = re.compile(r" (low|high|SD|SE)$")  # of a column: the interval or the deviation of the column before
+_NO_RATE = re.compile(r"%|Cllr|PSNR|dB|nats|points|DCF")  # a number with such a name is never shown in per cent
 
 
 class Number(NamedTuple):
@@ -29,29 +33,90 @@ class Number(NamedTuple):
     unit: float  # of its last digit
 
 
+class Entry(NamedTuple):
+    """A number of a source."""
+
+    name: str
+    value: float
+    groups: frozenset[str]  # what it shares with others: the row, the column, a word of its name
+    cell: str  # an estimate and the ends of its interval share it
+    end: str = ""  # low, high, SD or SE
+
+    @property
+    def shown(self) -> tuple[float, ...]:
+        """The values that a page may show, without sign: as it is, and a rate also in per cent."""
+        size = abs(self.value)
+        return (size,) if size > 1 or _NO_RATE.search(self.name) else (size, 100 * size)
+
+
+class Source(NamedTuple):
+    """The numbers of one source that a marker names."""
+
+    entries: tuple[Entry, ...]
+
+    def agrees(self, number: Number) -> bool:
+        """Whether some number rounds to the one of a page."""
+        return any(agrees(number, entry) for entry in self.entries)
+
+    def has_interval(self, value: Number | None, low: Number, high: Number) -> bool:
+        """Whether some estimate, rounded to `value` if there is one, has these ends, whatever their order and sign."""
+        for cell in self.cells.values():
+            ends = [each for each in cell if each.end in ("low", "high")]
+            values = [each for each in cell if not each.end]
+            orders = (ends, ends[::-1]) if len(ends) == 2 else ()
+            if any(agrees(low, one) and agrees(high, other) for one, other in orders) and (
+                value is None or not values or any(agrees(value, each) for each in values)
+            ):
+                return True
+        return False
+
+    @property
+    def cells(self) -> Mapping[str, list[Entry]]:
+        """Every estimate with the ends of its interval."""
+        found: dict[str, list[Entry]] = collections.defaultdict(list)
+        for entry in self.entries:
+            found[entry.cell].append(entry)
+        return found
+
+    @property
+    def groups(self) -> Mapping[str, list[Entry]]:
+        """The numbers that share something."""
+        found: dict[str, list[Entry]] = collections.defaultdict(list)
+        for entry in self.entries:
+            for group in entry.groups:
+                found[group].append(entry)
+        return found
+
+
 class Known(NamedTuple):
-    """What the sources hold, by names that tell what a number is."""
+    """What the sources hold."""
 
-    runs: Mapping[str, Mapping[str, float] | None]  # None for a run that is not finished
-    benchmarks: Mapping[str, float]
+    runs: Mapping[str, tuple[Entry, ...] | None]  # None for a run that is not finished
+    benchmarks: tuple[Entry, ...]
 
-    def numbers(self, sources: Iterable[tuple[str, str]]) -> tuple[float, ...] | None:
-        """All numbers of these sources, each a name and the words that a number's name must hold; None before a run."""
-        found: list[float] = []
-        for name, words in sources:
-            if name == "paper":
-                found += [value for values in PRINTED.values() for value in values]
-                continue
-            if name != "benchmarks" and name not in self.runs:
-                raise ValueError(f"there is no run {name!r} in tools/results.py")
-            held = self.benchmarks if name == "benchmarks" else self.runs[name]
-            if held is None:
+    def of(self, named: Iterable[tuple[str, str]]) -> list[Source] | None:
+        """Sources, each by its name and words that the names of its numbers must hold; None before a run."""
+        found = []
+        for name, words in named:
+            entries = self._entries(name)
+            if entries is None:
                 return None
-            chosen = [value for key, value in held.items() if all(word.strip() in key for word in words.split("+"))]
+            chosen = tuple(each for each in entries if all(word.strip() in each.name for word in words.split("+")))
             if not chosen:
                 raise ValueError(f"{name} has no number whose name holds {words!r}")
-            found += chosen
-        return tuple(found)
+            found.append(Source(chosen))
+        return found
+
+    def _entries(self, name: str) -> tuple[Entry, ...] | None:
+        if name == "paper":
+            return tuple(
+                Entry(what, value, frozenset({what}), what) for what, all_ in PRINTED.items() for value in all_
+            )
+        if name == "benchmarks":
+            return self.benchmarks
+        if name not in self.runs:
+            raise ValueError(f"there is no run {name!r} in tools/results.py")
+        return self.runs[name]
 
 
 def number_of(text: str) -> Number:
@@ -61,54 +126,68 @@ def number_of(text: str) -> Number:
     return Number(text, float(text.replace(",", "")), 10.0**-digits)
 
 
-def agrees(number: Number, values: Iterable[float]) -> bool:
-    """Whether some value, or a hundred times it, rounds to the number."""
+def agrees(number: Number, entry: Entry) -> bool:
+    """Whether a number of a source rounds to the one of a page."""
     slack = 0.5 * number.unit * (1 + 1e-6)
-    return any(abs(abs(value) * scale - number.value) <= slack for value in values for scale in (1, 100))
+    return any(abs(value - number.value) <= slack for value in entry.shown)
 
 
+@functools.cache
 def known(results: pathlib.Path = RESULTS) -> Known:
     """The sources of the project."""
     finished = json.loads(results.read_text()) if results.exists() else {}
     runs = {run.name: of_run(finished[run.name]) if run.name in finished else None for run in RUNS}
-    shown: dict[str, float] = {}
+    shown = []
     for row in (ROOT / "benchmarks" / "RESULTS.md").read_text().split("\n"):
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         if len(cells) > 8:
             times = re.findall(r"(\d+\.?\d*)(?=x|\s(?:m|µ)?s)", " ".join(cells[4:]))
-            shown |= {f"{cells[0]}/{place}": float(text) for place, text in enumerate(times)}
-    return Known(runs, shown)
+            shown += [Entry(f"{cells[0]}, ", float(text), frozenset({cells[0]}), cells[0]) for text in times]
+    return Known(runs, tuple(shown))
 
 
-def of_run(held: Mapping[str, Any]) -> dict[str, float]:
+def of_run(held: Mapping[str, Any]) -> tuple[Entry, ...]:
     """The numbers of an entry of docs/results.json: its results, its tables, and what its paragraphs say."""
     if not {"tables", "words"} <= held.keys():
         raise ValueError(
             f"{held['command']}: no tables in docs/results.json; gather them by make results ARGS=--collect"
         )
-    return dict([*_flat(held["results"]), *_in_tables(held["tables"]), *_in_words(held["words"])])
+    return (*_flat(held["results"]), *_in_tables(held["tables"]), *_in_words(held["words"]))
 
 
-def _flat(value: Any, name: str = "results") -> Iterator[tuple[str, float]]:
-    """The numbers of nested JSON by their names."""
-    if isinstance(value, dict | list):
-        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+def _flat(value: Any, name: str = "results") -> Iterator[Entry]:
+    """The numbers of nested JSON; two in a list are the ends of an interval."""
+    if isinstance(value, dict):
+        for key, part in value.items():
             yield from _flat(part, f"{name}/{key}")
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            for entry in _flat(part, name):
+                yield entry._replace(end=("low", "high")[place]) if len(value) == 2 else entry
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield name, float(value)
+        words = re.split(r"/|, |: ", name)
+        yield Entry(name, float(value), frozenset(words[1:]), name)
 
 
-def _in_tables(tables: Mapping[str, list[str]]) -> Iterator[tuple[str, float]]:
-    """The numbers of CSV tables by table, row and column."""
-    for name, lines in tables.items():
+def _in_tables(tables: Mapping[str, list[str]]) -> Iterator[Entry]:
+    """The numbers of CSV tables; the cells of a row that are words name the row."""
+    for table, lines in tables.items():
         head, *rows = csv.reader(lines)
         for place, row in enumerate(rows):
+            labels = [cell for cell in row if cell and not _PLAIN.fullmatch(cell)]
             for column, cell in zip(head, row, strict=True):
                 if _PLAIN.fullmatch(cell):
-                    yield f"tables/{name}/{place}: {', '.join(row[:3])}/{column}", float(cell)
+                    of, end = _ENDS.sub("", column), _ENDS.search(column)
+                    groups = {f"{table} {place}", f"{table}, {of}", *labels}
+                    name = f"tables/{table}/{', '.join(row[:3])}/{column}"
+                    yield Entry(name, float(cell), frozenset(groups), f"{table} {place} {of}", end[1] if end else "")
 
 
-def _in_words(paragraphs: list[str]) -> Iterator[tuple[str, float]]:
+def _in_words(paragraphs: list[str]) -> Iterator[Entry]:
     for place, paragraph in enumerate(paragraphs):
+        group = f"paragraph {place}"
         for number in NUMBER.finditer(paragraph):
-            yield f"words/{place}/{number.start()}", number_of(number.group()).value
+            yield Entry(f"words/{paragraph}", number_of(number.group()).value, frozenset({group}), group)
+        for triple in re.finditer(r"([\d.]+) \[[−-]?([\d.]+), [−-]?([\d.]+)\]", paragraph):
+            for end, text in zip(("", "low", "high"), triple.groups(), strict=True):
+                yield Entry(f"words/{paragraph}", float(text), frozenset({group}), f"{group} {triple.start()}", end)
