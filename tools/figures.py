@@ -25,6 +25,7 @@ interval (A to B) and the number before it are one estimate. Standard library on
 
 import argparse
 import ast
+import collections
 import functools
 import operator
 import pathlib
@@ -34,7 +35,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from results import ROOT
-from sources import NUMBER, Entry, Known, Number, Source, agrees, known, number_of
+from sources import NUMBER, Known, Number, Source, known, number_of
 
 _FENCE = re.compile(r"^(```.*?^```|\$\$.*?\$\$|<!--\n.*?-->)$", re.MULTILINE | re.DOTALL)
 _MARKER = re.compile(r"<!-- ((?:from |measured: |settings).*?) -->", re.DOTALL)
@@ -221,23 +222,20 @@ def _disagreeing(block: Block, numbers: list[Number], marker: Marker, sides: lis
 
 
 def _held(number: Number, sides: list[Source]) -> bool:
-    return any(side.agrees(number) for side in sides)
+    return any(side.find(number) for side in sides)
 
 
 def _from_one_place(numbers: list[Number], sides: list[Source]) -> bool:
     """Whether one group of each source covers the numbers together."""
     reached = {frozenset[int]()}
     for side in sides:
-        covers = {
-            frozenset(k for k, number in enumerate(numbers) if _in_group(number, group))
-            for group in side.groups.values()
-        }
-        reached = {one | other for one in reached for other in covers}
+        covers: dict[str, set[int]] = collections.defaultdict(set)
+        for k, number in enumerate(numbers):
+            for entry in side.find(number):
+                for group in entry.groups:
+                    covers[group].add(k)
+        reached |= {one | frozenset(other) for one in reached for other in covers.values()}
     return any(len(cover) == len(numbers) for cover in reached)
-
-
-def _in_group(number: Number, group: list[Entry]) -> bool:
-    return any(agrees(number, entry) for entry in group)
 
 
 @functools.cache

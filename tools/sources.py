@@ -1,12 +1,13 @@
 """The numbers that pages may state: of finished runs, of benchmarks, of the papers. Used by `tools/figures.py`."""
 
+import bisect
 import collections
 import csv
 import functools
 import json
 import pathlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from results import RESULTS, ROOT, RUNS
@@ -23,6 +24,9 @@ NUMBER = re.compile(r"(?<![\w.])(?<!\w-)(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.\d+|\
 _PLAIN = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")  # a cell of a CSV
 _ENDS = re.compile(r" (low|high|SD|SE)$")  # of a column: the interval or the deviation of the column before
 _NO_RATE = re.compile(r"%|Cllr|PSNR|dB|nats|points|DCF")  # a number with such a name is never shown in per cent
+
+
+_LAST = ("\uffff",)  # after every entry
 
 
 class Number(NamedTuple):
@@ -49,43 +53,32 @@ class Entry(NamedTuple):
         return (size,) if size > 1 or _NO_RATE.search(self.name) else (size, 100 * size)
 
 
-class Source(NamedTuple):
+class Source:
     """The numbers of one source that a marker names."""
 
-    entries: tuple[Entry, ...]
+    def __init__(self, entries: Sequence[Entry]):
+        self._values = sorted((value, entry) for entry in entries for value in entry.shown)
+        self._cells: dict[str, list[Entry]] = collections.defaultdict(list)
+        for entry in entries:
+            self._cells[entry.cell].append(entry)
 
-    def agrees(self, number: Number) -> bool:
-        """Whether some number rounds to the one of a page."""
-        return any(agrees(number, entry) for entry in self.entries)
+    def find(self, number: Number) -> list[Entry]:
+        """The numbers that round to the one of a page."""
+        slack = 0.5 * number.unit * (1 + 1e-6)
+        first = bisect.bisect_left(self._values, (number.value - slack,))
+        last = bisect.bisect_right(self._values, (number.value + slack, _LAST))
+        return [entry for _, entry in self._values[first:last]]
 
     def has_interval(self, value: Number | None, low: Number, high: Number) -> bool:
         """Whether some estimate, rounded to `value` if there is one, has these ends, whatever their order and sign."""
-        for cell in self.cells.values():
-            ends = [each for each in cell if each.end in ("low", "high")]
-            values = [each for each in cell if not each.end]
-            orders = (ends, ends[::-1]) if len(ends) == 2 else ()
-            if any(agrees(low, one) and agrees(high, other) for one, other in orders) and (
-                value is None or not values or any(agrees(value, each) for each in values)
-            ):
+        for one in self.find(low):
+            cell = self._cells[one.cell]
+            other = {"low": "high", "high": "low"}.get(one.end)
+            estimates = [each for each in cell if not each.end]
+            has_value = value is None or not estimates or bool(set(estimates) & set(self.find(value)))
+            if has_value and any(each.end == other and each.cell == one.cell for each in self.find(high)):
                 return True
         return False
-
-    @property
-    def cells(self) -> Mapping[str, list[Entry]]:
-        """Every estimate with the ends of its interval."""
-        found: dict[str, list[Entry]] = collections.defaultdict(list)
-        for entry in self.entries:
-            found[entry.cell].append(entry)
-        return found
-
-    @property
-    def groups(self) -> Mapping[str, list[Entry]]:
-        """The numbers that share something."""
-        found: dict[str, list[Entry]] = collections.defaultdict(list)
-        for entry in self.entries:
-            for group in entry.groups:
-                found[group].append(entry)
-        return found
 
 
 class Known(NamedTuple):
@@ -93,18 +86,22 @@ class Known(NamedTuple):
 
     runs: Mapping[str, tuple[Entry, ...] | None]  # None for a run that is not finished
     benchmarks: tuple[Entry, ...]
+    made: dict[tuple[str, str], Source]  # by what a marker names
 
-    def of(self, named: Iterable[tuple[str, str]]) -> list[Source] | None:
+    def of(self, named: Sequence[tuple[str, str]]) -> list[Source] | None:
         """Sources, each by its name and words that the names of its numbers must hold; None before a run."""
         found = []
         for name, words in named:
+            if (name, words) in self.made:
+                found.append(self.made[name, words])
+                continue
             entries = self._entries(name)
             if entries is None:
                 return None
             chosen = tuple(each for each in entries if all(word.strip() in each.name for word in words.split("+")))
             if not chosen:
                 raise ValueError(f"{name} has no number whose name holds {words!r}")
-            found.append(Source(chosen))
+            found.append(self.made.setdefault((name, words), Source(chosen)))
         return found
 
     def _entries(self, name: str) -> tuple[Entry, ...] | None:
@@ -126,12 +123,6 @@ def number_of(text: str) -> Number:
     return Number(text, float(text.replace(",", "")), 10.0**-digits)
 
 
-def agrees(number: Number, entry: Entry) -> bool:
-    """Whether a number of a source rounds to the one of a page."""
-    slack = 0.5 * number.unit * (1 + 1e-6)
-    return any(abs(value - number.value) <= slack for value in entry.shown)
-
-
 @functools.cache
 def known(results: pathlib.Path = RESULTS) -> Known:
     """The sources of the project."""
@@ -143,7 +134,7 @@ def known(results: pathlib.Path = RESULTS) -> Known:
         if len(cells) > 8:
             times = re.findall(r"(\d+\.?\d*)(?=x|\s(?:m|µ)?s)", " ".join(cells[4:]))
             shown += [Entry(f"{cells[0]}, ", float(text), frozenset({cells[0]}), cells[0]) for text in times]
-    return Known(runs, tuple(shown))
+    return Known(runs, tuple(shown), {})
 
 
 def of_run(held: Mapping[str, Any]) -> tuple[Entry, ...]:
