@@ -51,9 +51,13 @@ def results(config: ConfigDict, found: Mapping[str, Arrays]) -> dict[str, Any]:
     """The headline numbers."""
     numbers: dict[str, Any] = {
         f"error of the kernel, {name}, {size} frequencies": float(found["estimates"][name][:, k].mean())
-        for name in MAPS
+        for name in (*MAPS, "random phase", "sine, the Gaussian")
         for k, size in enumerate(config.estimates.sizes)
     }
+    expansion = max(config.inverse.expansions)
+    for k, length in enumerate(config.inverse.ratios):
+        reported = 100 * float(found["inverse"][f"share/arcsin, clipped/{expansion}"][k].mean())
+        numbers[f"folded % as reported, |x| / sigma = {length:g}"] = reported
     for k, d in enumerate(config.cost.dims):
         ratio = np.median(cost.ratios(found["cost"], "fastfood", "projection")[k])
         numbers[f"dense time over Fastfood's, d = {d}"] = float(ratio)
