@@ -210,7 +210,9 @@ def main() -> None:
             )
             continue
         if given.again:
-            (folder / run.folder / "results.json").unlink(missing_ok=True)
+            if not (folder / run.folder / "results.json").exists():
+                continue
+            (folder / run.folder / "results.json").unlink()
         if not perform(run, data, folder):
             failed.append(run.name)
         if given.variant != "smoke":
