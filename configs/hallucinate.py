@@ -5,7 +5,8 @@
 
 ORL by four folds of people, 3 minutes: PSNR 18.8 dB by DW-KSVD, 18.9 by Fastfood DW-KSVD 5x and 10x, 20.3 by ridge
 regression. LFW with 822 people held out, 7 minutes: 19.6, 20.0 and 19.9, 21.7, and 22.1 dB by a network on ridge; on
-another machine to 0.1 dB. `million` in the place of `lfw` learns 4,096 atoms from a million variations of these faces.
+another machine to 0.1 dB. `overcomplete` in the place of `lfw` learns 4,096 atoms (Fastfood 10x: 8,192) from up to
+300,000 variations of these faces, `million` 4,096 from a million.
 """
 
 from ml_collections import ConfigDict
@@ -72,13 +73,22 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.streaming.num_first_iters = 3  # sweeps of K-SVD on them
     config.streaming.num_seen_twice = 60  # faces that begin the pass and end it: as many as atoms, or to fill a batch
     config.streaming.num_iters = 10  # sweeps of K-SVD in memory, to compare with; 0 leaves it out
-    return common.variant(config, variant, {"smoke": _smoke, "lfw": _lfw, "million": _million})
+    return common.variant(config, variant, _VARIANTS)
 
 
-def settings(*, num_atoms: int, sparsity: int, num_iters: int) -> ConfigDict:
+def settings(
+    *,
+    num_atoms: int,
+    sparsity: int,
+    num_iters: int,
+    streamed_atoms: int = 200,
+    num_faces: tuple[int, int, int] = (1000, 3000, 10_000),
+) -> ConfigDict:
     """A section for each name in `config.methods`: a method of `jaxface.hallucination.METHODS` and its settings.
 
     A tuple is a grid, from which held-out people choose. An expansion is part of a method's label in the report.
+    Methods whose name begins with `streamed` learn `streamed_atoms` atoms (Fastfood 10x twice as many) in one pass over
+    variations of the faces; `few`, `some` and otherwise many of them are the three numbers in `num_faces`.
     """
     sizes = {"num_atoms": num_atoms, "sparsity": sparsity, "num_iters": num_iters, "atom_update": "approximate"}
     dictionary = {"beta": 10.0, **sizes}
@@ -87,8 +97,21 @@ def settings(*, num_atoms: int, sparsity: int, num_iters: int) -> ConfigDict:
     inverted = {"method": "fastfood_dw_ksvd_dekernelized", **fastfood}
     ridges = (0.003, 0.01, 0.02, 0.03, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0)
     kernel = {"bandwidth": (1.0, 2.0, 4.0), "ridge": (0.01, 0.03, 0.1, 0.3)}  # in units of the median distance
+    few, some, many = num_faces
+    maps = {"beta": 10.0, "quantile": 0.999, "form": "sin"}
+    pixels = {"num_atoms": streamed_atoms, "sparsity": sparsity}
+    matched = {"method": "streamed_matched_dw_ksvd", "expansion": 5, **maps, **pixels}
+    mapped_5x = {"method": "streamed_fastfood_dw_ksvd", "expansion": 5, "inverse": "least_squares", **maps, **pixels}
     return ConfigDict(
         {
+            "streamed_dw_ksvd": {"method": "streamed_dw_ksvd", "beta": 10.0, "num_faces": many, **pixels},
+            "streamed_matched_few": {**matched, "num_faces": few},
+            "streamed_matched_some": {**matched, "num_faces": some},
+            "streamed_matched": {**matched, "num_faces": many},
+            "streamed_5x_few": {**mapped_5x, "num_faces": few},
+            "streamed_5x_some": {**mapped_5x, "num_faces": some},
+            "streamed_5x": {**mapped_5x, "num_faces": many},
+            "streamed_10x": {**mapped_5x, "expansion": 10, "num_atoms": 2 * streamed_atoms, "num_faces": some},
             "pca": {"method": "pca", "num_components": 60},
             "ksvd": {"method": "ksvd", **sizes},
             "dw_ksvd": {"method": "dw_ksvd", **dictionary},
@@ -146,6 +169,29 @@ def _lfw(config: ConfigDict) -> None:
     config.streaming.num_seen_twice = 300
 
 
+def _overcomplete(config: ConfigDict) -> None:
+    """Four times as many atoms as pixels, learnt from variations of 8,289 faces of LFW in one pass each."""
+    _lfw(config)
+    config.methods = (
+        "pca",
+        "ksvd",
+        "dw_ksvd",
+        "fastfood_5x",
+        "streamed_dw_ksvd",
+        "streamed_matched_few",
+        "streamed_matched_some",
+        "streamed_matched",
+        "streamed_5x_few",
+        "streamed_5x_some",
+        "streamed_5x",
+        "streamed_10x",
+        "pca_prior",
+        "ridge",
+    )
+    sizes = {"num_atoms": 300, "sparsity": 6, "num_iters": 8}
+    config.settings = settings(streamed_atoms=4096, num_faces=(10_000, 100_000, 300_000), **sizes)
+
+
 def _million(config: ConfigDict) -> None:
     """The paper's number of faces, made of 8,289 of LFW: Fastfood 5x with 4,096 atoms, one pass.
 
@@ -164,3 +210,6 @@ def _million(config: ConfigDict) -> None:
     config.streaming.num_first_iters = 0
     config.streaming.num_seen_twice = 4000
     config.streaming.num_iters = 0
+
+
+_VARIANTS = {"smoke": _smoke, "lfw": _lfw, "overcomplete": _overcomplete, "million": _million}

@@ -7,7 +7,7 @@ people then train too. Settings that are words stand for functions of the librar
 import itertools
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -20,19 +20,27 @@ from experiments.hallucinate.faces import FoldFaces
 from jaxface import features, hallucination, sparse
 from jaxface.core import prng
 from jaxface.core.fitinfo import FitInfo, raise_if_failed
-from jaxface.features import forms
+from jaxface.features import dekernelize, forms
 from jaxface.hallucination import Fitted, Hallucinator, Method
 from jaxface.linalg import gram
 from jaxface.metrics import reconstruction
 from jaxface.runtime import sections
 from jaxface.sparse import atom_update
+from jaxface.sparse.dictionary import Dictionary
 
 FUNCTIONS: dict[str, Mapping[str, Callable[..., Any]]] = {  # settings that are words
     "form": features.FORMS,
     "inverse": features.INVERSES,
     "atom_update": sparse.ATOM_UPDATES,
 }
-PAPER_EXPANSIONS = {"fastfood_5x_dekernelized": 5, "fastfood_5x": 5, "fastfood_10x": 10, "matched_dw_ksvd": 5}
+PAPER_EXPANSIONS = {
+    "fastfood_5x_dekernelized": 5,
+    "fastfood_5x": 5,
+    "fastfood_10x": 10,
+    "matched_dw_ksvd": 5,
+    "streamed_5x": 5,
+    "streamed_10x": 10,
+}
 
 
 def matched_dw_ksvd(
@@ -67,8 +75,97 @@ def effective_beta(
     return hallucination.effective_beta(maps, beta)
 
 
+class Learn(Protocol):
+    """A dictionary of the features of variations of faces x, from one pass over a stream (`streaming.learn`)."""
+
+    def __call__(
+        self,
+        key: jax.Array,
+        x: jax.Array,
+        features: Callable[[jax.Array], jax.Array],
+        *,
+        num_atoms: int,
+        sparsity: int,
+        num_faces: int,
+    ) -> tuple[Dictionary, FitInfo]:
+        """The dictionary, and the report on the pass."""
+
+
+def streamed_dw_ksvd(
+    key: jax.Array,
+    x: jax.Array,
+    mask: np.ndarray,
+    *,
+    learn: Learn,
+    beta: float | jax.Array,
+    num_atoms: int,
+    sparsity: int,
+    num_faces: int,
+) -> tuple[Hallucinator, FitInfo]:
+    """DW-KSVD with its dictionary from a stream."""
+    signals = hallucination.pixel_signals(x, mask, beta=beta)
+    sizes = {"num_atoms": num_atoms, "sparsity": sparsity, "num_faces": num_faces}
+    dictionary, info = learn(key, x, signals.transform, **sizes)
+    return hallucination.pixel_hallucinator(signals, dictionary, sparsity=sparsity), info
+
+
+def streamed_matched_dw_ksvd(
+    key: jax.Array,
+    x: jax.Array,
+    mask: np.ndarray,
+    *,
+    learn: Learn,
+    beta: float,
+    expansion: int,
+    quantile: float,
+    form: forms.Form = forms.sin,
+    num_atoms: int,
+    sparsity: int,
+    num_faces: int,
+) -> tuple[Hallucinator, FitInfo]:
+    """`matched_dw_ksvd` with its dictionary from a stream."""
+    effective = effective_beta(key, x, mask, beta=beta, expansion=expansion, quantile=quantile, form=form)
+    sizes = {"num_atoms": num_atoms, "sparsity": sparsity, "num_faces": num_faces}
+    return streamed_dw_ksvd(key, x, mask, learn=learn, beta=effective, **sizes)
+
+
+def streamed_fastfood_dw_ksvd(
+    key: jax.Array,
+    x: jax.Array,
+    mask: np.ndarray,
+    *,
+    learn: Learn,
+    beta: float,
+    expansion: int,
+    quantile: float,
+    form: forms.Form = forms.sin,
+    inverse: dekernelize.Method = dekernelize.least_squares,
+    num_atoms: int,
+    sparsity: int,
+    num_faces: int,
+) -> tuple[Hallucinator, FitInfo]:
+    """Fastfood DW-KSVD with its dictionary from a stream: features are made for each batch and not kept."""
+    maps = {"expansion": expansion, "quantile": quantile}
+    signals = hallucination.feature_signals(key, x, mask, beta=beta, form=form, **maps)
+    sizes = {"num_atoms": num_atoms, "sparsity": sparsity, "num_faces": num_faces}
+    dictionary, info = learn(key, x, signals.transform, **sizes)
+    return hallucination.feature_hallucinator(signals, dictionary, sparsity=sparsity, inverse=inverse), info
+
+
+_STREAM = "{num_atoms:,} atoms, {num_faces:,} faces"
+_STREAMED = {"needs": ("key", "learn"), "is_in_paper": True}
 METHODS: Mapping[str, Method] = hallucination.METHODS | {
-    "matched_dw_ksvd": Method("DW-KSVD, beta of Fastfood {expansion}x", matched_dw_ksvd, needs=("key",))
+    "matched_dw_ksvd": Method("DW-KSVD, beta of Fastfood {expansion}x", matched_dw_ksvd, needs=("key",)),
+    "streamed_dw_ksvd": Method(f"DW-KSVD, {_STREAM}", streamed_dw_ksvd, **_STREAMED),
+    "streamed_fastfood_dw_ksvd": Method(
+        f"Fastfood DW-KSVD {{expansion}}x, {_STREAM}",
+        streamed_fastfood_dw_ksvd,
+        validity=hallucination.validity,
+        **_STREAMED,
+    ),
+    "streamed_matched_dw_ksvd": Method(
+        f"DW-KSVD, beta of Fastfood {{expansion}}x, {_STREAM}", streamed_matched_dw_ksvd, needs=("key", "learn")
+    ),
 }
 
 
@@ -136,20 +233,26 @@ def check(config: ConfigDict, *, section: str = "") -> None:
 
 
 def of_fold(
-    config: ConfigDict, name: str, fold: FoldFaces, mask: np.ndarray, *, is_kept: bool = False
+    config: ConfigDict,
+    name: str,
+    fold: FoldFaces,
+    mask: np.ndarray,
+    *,
+    is_kept: bool = False,
+    learn: Learn | None = None,
 ) -> dict[str, np.ndarray]:
     """Reconstructions `[q, d]` of the faces of a fold, the settings used, the atoms replaced, the validity.
 
-    With `is_kept` the model too.
+    With `is_kept` the model too. Methods with a dictionary from a stream need `learn`.
     """
     key = prng.stream(jax.random.key(config.seed), name)
     section = config.settings[name]
     method = METHODS[section.method]
-    fit = partial(fitted, method, key, shape=fold.shape)
+    fit = partial(fitted, method, key, shape=fold.shape, learn=learn)
     settings = chosen(section, fold, mask, fit)
     model, info, validity = fit(fold.train, mask, settings)
     arrays = {f"setting/{field}": np.asarray(value) for field, value in settings.items()}
-    if method.fit is matched_dw_ksvd:
+    if method.fit in (matched_dw_ksvd, streamed_matched_dw_ksvd):
         known = sections.arguments_of(effective_beta, with_functions(settings))
         arrays["setting/effective beta"] = np.asarray(effective_beta(key, jnp.asarray(fold.train), mask, **known))
     if method.validity is not None:
@@ -168,12 +271,15 @@ def fitted(
     settings: Mapping[str, Any],
     *,
     shape: tuple[int, int],
+    learn: Learn | None = None,
 ) -> Fitted:
     """A fit that did not fail; methods that use the symmetry of faces get it if the mask is symmetric."""
     values, faces = with_functions(settings), jnp.asarray(x)
     places = np.arange(x.shape[1]).reshape(shape)[:, ::-1].ravel()
     if np.array_equal(mask[places], mask):
         values |= sections.arguments_of(method.fit, {"mirror": places})
+    if "learn" in method.needs:
+        values["learn"] = learn
     kernel = None
     if "kernel" in method.needs:
         kernel = gaussian(_median(key, faces, mask), bandwidth=values.pop("bandwidth"))

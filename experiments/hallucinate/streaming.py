@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -14,8 +15,8 @@ from experiments.common import fields
 from experiments.hallucinate import methods
 from experiments.hallucinate.faces import FoldFaces
 from jaxface import hallucination
-from jaxface.core import blocks, checks, prng
-from jaxface.core.fitinfo import raise_if_failed
+from jaxface.core import blocks, checks, fitinfo, prng
+from jaxface.core.fitinfo import FitInfo, raise_if_failed
 from jaxface.data import stream
 from jaxface.data.stream import Source
 from jaxface.faces import variation
@@ -28,6 +29,7 @@ from jaxface.sparse import decode, ksvd, omp, online
 from jaxface.sparse.dictionary import Dictionary
 
 STREAM = "one pass over a stream"
+CHECKPOINTS = "checkpoints"
 _BLOCK_SIZE = 256  # signals that are coded at a time to judge a dictionary
 
 
@@ -58,7 +60,7 @@ def of_fold(config: ConfigDict, fold: FoldFaces, mask: np.ndarray, workdir: Work
 
     The pass saves its state after every segment; a killed pass continues from the last one.
     """
-    faces = source(config, fold)
+    faces = source(config, fold.train, fold.shape)
     size = config.batch_size or online.batch_size(config.num_atoms)
     rows = rows_of_pass(config, faces.num_rows, size)
     key = prng.stream(jax.random.key(config.seed), "stream")
@@ -73,7 +75,7 @@ def of_fold(config: ConfigDict, fold: FoldFaces, mask: np.ndarray, workdir: Work
         del best
     state = online.init(start)
     del start  # a dictionary may be a good part of the memory
-    state = one_pass(config, faces, rows, learner, state, size, workdir)
+    state = one_pass(config, faces, rows, learner.transform, state, size, workdir.path / CHECKPOINTS)
     num_bytes = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
     found.append(judged(STREAM, state.dictionary, num_bytes, config, learner, fold, mask))
     workdir.write_bytes("params/stream.safetensors", params_io.to_bytes(learner.model(state.dictionary)))
@@ -116,16 +118,16 @@ def headline(streamed: Mapping[str, np.ndarray]) -> dict[str, float]:
     return {name: float(value) for name, value in numbers.items()}
 
 
-def source(config: ConfigDict, fold: FoldFaces) -> Source:
-    """The faces of the pass in random order: those that train, each once, or `num_faces` variations of them.
+def source(config: ConfigDict, x: np.ndarray, shape: tuple[int, int]) -> Source:
+    """The faces of the pass in random order: those of x `[n, d]`, each once, or `num_faces` variations of them.
 
     A variation depends on its number alone, so every batch can be made again; none is kept.
     """
-    order = np.random.default_rng(config.seed).permutation(len(fold.train))
+    order = np.random.default_rng(config.seed).permutation(len(x))
     if not config.num_faces:
-        return stream.from_array(fold.train[order])
+        return stream.from_array(x[order])
     key = prng.stream(jax.random.key(config.seed), "variations")
-    images = fold.train.reshape(-1, *fold.shape)
+    images = x.reshape(-1, *shape)
     changes = {name: config[name] for name in ("flip", "shift", "scale", "brightness")}
 
     def read(numbers: np.ndarray) -> np.ndarray:
@@ -136,8 +138,8 @@ def source(config: ConfigDict, fold: FoldFaces) -> Source:
     return Source(
         config.num_faces,
         read,
-        fold.train.shape[1:],
-        fold.train.dtype,
+        x.shape[1:],
+        x.dtype,
         unknown,
         (),
         read_range=lambda start, stop: read(np.arange(start, stop)),
@@ -175,6 +177,34 @@ def of_features(key: jax.Array, config: ConfigDict, sample: jax.Array, mask: np.
 METHODS = {"dw_ksvd": of_pixels, "fastfood_dw_ksvd": of_features}
 
 
+def learn(
+    config: ConfigDict,
+    shape: tuple[int, int],
+    folder: Path,
+    key: jax.Array,
+    x: jax.Array,
+    features: Callable[[jax.Array], jax.Array],
+    *,
+    num_atoms: int,
+    sparsity: int,
+    num_faces: int,
+) -> tuple[Dictionary, FitInfo]:
+    """The dictionary of the features of variations of faces x `[n, d]` from one pass, resumed from the folder.
+
+    `config`, the section `streaming`, says how variations differ. The first dictionary is of as many faces as there
+    are atoms; they come again at the end of the pass, after as many others that were seen before.
+    """
+    sizes = {"num_atoms": num_atoms, "sparsity": sparsity, "num_faces": num_faces, "num_seen_twice": num_atoms}
+    settings = ConfigDict({**config, **sizes, "num_first": num_atoms, "num_first_iters": 0})
+    faces, size = source(settings, np.asarray(x), shape), online.batch_size(num_atoms)
+    rows = rows_of_pass(settings, faces.num_rows, size)
+    sample = jnp.asarray(faces.read(np.arange(num_atoms)))
+    start = first_dictionary(prng.stream(key, "atoms"), settings, features(sample))
+    state = one_pass(settings, faces, rows, features, online.init(start), size, folder)
+    report = fitinfo.closed_form(dtype=state.atoms.dtype)
+    return state.dictionary, report._replace(num_iters=state.num_batches, num_replaced=state.num_replaced)
+
+
 def first_dictionary(key: jax.Array, config: ConfigDict, signals: jax.Array) -> Dictionary:
     """Different signals of a sample, after some sweeps of K-SVD on it."""
     start = ksvd.init(key, signals, num_atoms=config.num_atoms)
@@ -203,10 +233,10 @@ def one_pass(
     config: ConfigDict,
     faces: Source,
     rows: np.ndarray,
-    learner: Learner,
+    features: Callable[[jax.Array], jax.Array],
     state: online.State,
     size: int,
-    workdir: Workdir,
+    folder: Path,
 ) -> online.State:
     """The state after a pass over these rows, resumed from the last checkpoint if there is one.
 
@@ -222,13 +252,13 @@ def one_pass(
             left = stream.batches(faces, batch_size=size, rows=rows, start=begin)
             batches = progress(left, "stream", total=num_batches, start=begin, each=size, unit="faces")
         some = (_after_freeing(batch.features) for batch in itertools.islice(batches, segment))
-        state, info = online.fit_stream(state, some, sparsity=config.sparsity, features=learner.transform, donate=True)
+        state, info = online.fit_stream(state, some, sparsity=config.sparsity, features=features, donate=True)
         raise_if_failed(info, "stream")
         resources.return_freed_memory()  # of the last batch, before the checkpoint
         return state
 
     num_segments = blocks.num_blocks(num_batches, segment)
-    return run_in_segments(workdir.path / "checkpoints", advance, state, num_steps=num_segments, every=1)
+    return run_in_segments(folder, advance, state, num_steps=num_segments, every=1)
 
 
 def _after_freeing(batch: np.ndarray) -> np.ndarray:

@@ -33,14 +33,9 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     mask = faces.rectangle(data.shape, config.visible)
     folds = list(faces.folds(config, data))
     made = [
-        {
-            name: workdir.stage(f"fold-{k}-{name}", partial(methods.of_fold, config, name, fold, mask, is_kept=k == 0))
-            for name in config.methods
-        }
+        {name: reconstructed(config, workdir, name, k, fold, mask) for name in config.methods}
         for k, fold in enumerate(folds)
     ]
-    for of_method in made[0].values():
-        models.write(workdir, of_method)
     pairs = [
         workdir.stage(
             f"fold-{k}-pairs", partial(matching.of_fold, config.kcfa, fold, _images(made[k]), seed=config.seed)
@@ -78,6 +73,19 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         | ({"validity": _means(found.validity[name])} if name in found.validity else {})
         for name, values in found.psnr.items()
     } | {ORIGINAL: recognised[ORIGINAL], "stream": streaming.headline(streamed)}
+
+
+def reconstructed(
+    config: ConfigDict, workdir: Workdir, name: str, k: int, fold: FoldFaces, mask: np.ndarray
+) -> dict[str, np.ndarray]:
+    """The stage of a method in fold k; the model of the first fold is written to its file."""
+    stage = f"fold-{k}-{name}"
+    folder = workdir.path / streaming.CHECKPOINTS / stage
+    learn = partial(streaming.learn, config.streaming, fold.shape, folder)
+    of_method = workdir.stage(stage, partial(methods.of_fold, config, name, fold, mask, is_kept=k == 0, learn=learn))
+    models.write(workdir, of_method)
+    resources.return_freed_memory()
+    return models.without(of_method)
 
 
 def check(config: ConfigDict) -> None:

@@ -22,7 +22,7 @@ VARIANTS = {
     "encoder": ["default", "smoke", "lfw"],
     "evaluate": ["default"],
     "finetune": ["default", "smoke", "embeddings"],
-    "hallucinate": ["default", "smoke", "lfw", "million"],
+    "hallucinate": ["default", "smoke", "lfw", "overcomplete", "million"],
     "kernel_maps": ["default", "smoke"],
     "people": ["default", "smoke", "photos"],
     "quality": ["default", "smoke", "lfw", "embedded"],

@@ -281,17 +281,17 @@ def test_errors_of_a_dictionary_are_those_of_its_codes(rng):
 
 def test_any_face_of_a_pass_can_be_made_again(config, fold):
     settings = config.streaming.unlock()
-    plain = streaming.source(settings, fold)
+    plain = streaming.source(settings, fold.train, fold.shape)
     order = np.random.default_rng(settings.seed).permutation(len(fold.train))
     np.testing.assert_array_equal(plain.read(np.arange(5)), fold.train[order[:5]])
     settings.num_faces = 300
-    varied = streaming.source(settings, fold)
+    varied = streaming.source(settings, fold.train, fold.shape)
     assert varied.num_rows == 300
     rows = varied.read(np.arange(100, 140))
     np.testing.assert_array_equal(varied.read(np.arange(120, 160))[:20], rows[20:])
     assert np.abs(varied.read(np.arange(40)) - varied.read(np.arange(len(order), len(order) + 40))).max() > 0.01
     settings.update(flip=False, shift=0.0, scale=0.0, brightness=0.0)
-    same = streaming.source(settings, fold).read(np.arange(len(order), len(order) + 40))
+    same = streaming.source(settings, fold.train, fold.shape).read(np.arange(len(order), len(order) + 40))
     np.testing.assert_allclose(same, fold.train[order[:40]], atol=1e-6)
 
 
