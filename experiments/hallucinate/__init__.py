@@ -6,6 +6,7 @@ matching   KCFA, and all pairs of originals and reconstructions, counted
 streaming  a dictionary from one pass over a stream, killed and resumed at will
 claims     which statements of the paper hold on these faces
 found      what all folds found
-report     tables, galleries and figures; pairs_report and stream_report write sections of it
+neutral    how much variation within people the reconstructions keep
+report     tables, galleries and figures; pairs_report, paper_report and stream_report write sections of it
 study      the stages, one after the other
 """

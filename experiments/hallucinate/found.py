@@ -25,6 +25,7 @@ class Found(NamedTuple):
     kept: list[np.ndarray]  # [m], places of these images in every fold
     num_filters: list[int]
     num_train: int
+    atoms: Mapping[str, tuple[np.ndarray, np.ndarray]]  # of dictionaries of the first fold: whole, and what is seen
 
     @property
     def psnr(self) -> dict[str, np.ndarray]:

@@ -22,6 +22,8 @@ from jaxface.core import prng
 from jaxface.core.fitinfo import FitInfo, raise_if_failed
 from jaxface.features import dekernelize, forms
 from jaxface.hallucination import Fitted, Hallucinator, Method
+from jaxface.hallucination.dictionary import DictionaryHallucinator
+from jaxface.hallucination.fastfood import FastfoodDictionaryHallucinator
 from jaxface.linalg import gram
 from jaxface.metrics import reconstruction
 from jaxface.runtime import sections
@@ -33,6 +35,8 @@ FUNCTIONS: dict[str, Mapping[str, Callable[..., Any]]] = {  # settings that are 
     "inverse": features.INVERSES,
     "atom_update": sparse.ATOM_UPDATES,
 }
+_ATOMS = 12  # of a dictionary in a picture
+_CODED = 1000  # faces whose codes give the usual size of an atom of features
 PAPER_EXPANSIONS = {
     "fastfood_5x_dekernelized": 5,
     "fastfood_5x": 5,
@@ -145,26 +149,26 @@ def streamed_fastfood_dw_ksvd(
     num_faces: int,
 ) -> tuple[Hallucinator, FitInfo]:
     """Fastfood DW-KSVD with its dictionary from a stream: features are made for each batch and not kept."""
-    maps = {"expansion": expansion, "quantile": quantile}
-    signals = hallucination.feature_signals(key, x, mask, beta=beta, form=form, **maps)
+    signals = hallucination.feature_signals(key, x, mask, beta=beta, expansion=expansion, quantile=quantile, form=form)
     sizes = {"num_atoms": num_atoms, "sparsity": sparsity, "num_faces": num_faces}
     dictionary, info = learn(key, x, signals.transform, **sizes)
     return hallucination.feature_hallucinator(signals, dictionary, sparsity=sparsity, inverse=inverse), info
 
 
 _STREAM = "{num_atoms:,} atoms, {num_faces:,} faces"
-_STREAMED = {"needs": ("key", "learn"), "is_in_paper": True}
+_NEEDS = ("key", "learn")
 METHODS: Mapping[str, Method] = hallucination.METHODS | {
     "matched_dw_ksvd": Method("DW-KSVD, beta of Fastfood {expansion}x", matched_dw_ksvd, needs=("key",)),
-    "streamed_dw_ksvd": Method(f"DW-KSVD, {_STREAM}", streamed_dw_ksvd, **_STREAMED),
+    "streamed_dw_ksvd": Method(f"DW-KSVD, {_STREAM}", streamed_dw_ksvd, needs=_NEEDS, is_in_paper=True),
     "streamed_fastfood_dw_ksvd": Method(
         f"Fastfood DW-KSVD {{expansion}}x, {_STREAM}",
         streamed_fastfood_dw_ksvd,
+        needs=_NEEDS,
         validity=hallucination.validity,
-        **_STREAMED,
+        is_in_paper=True,
     ),
     "streamed_matched_dw_ksvd": Method(
-        f"DW-KSVD, beta of Fastfood {{expansion}}x, {_STREAM}", streamed_matched_dw_ksvd, needs=("key", "learn")
+        f"DW-KSVD, beta of Fastfood {{expansion}}x, {_STREAM}", streamed_matched_dw_ksvd, needs=_NEEDS
     ),
 }
 
@@ -259,8 +263,19 @@ def of_fold(
         validity = method.validity(model, fold.test[:, mask])
     if validity is not None:
         arrays |= {f"validity/{field}": np.asarray(value) for field, value in validity._asdict().items()}
-    arrays |= models.arrays_of(**{name: model}) if is_kept else {}
+    arrays |= models.arrays_of(**{name: model}) | shown_atoms(model, fold.train) if is_kept else {}
     return arrays | {"images": rebuilt(model, fold.test, mask), "num_replaced": np.asarray(info.num_replaced)}
+
+
+def shown_atoms(model: Hallucinator, x: np.ndarray) -> dict[str, np.ndarray]:
+    """The first atoms of a model for a picture, of whole faces `[k, d]` and of the visible pixels `[k, v]`."""
+    if isinstance(model, DictionaryHallucinator):
+        faces, parts = model.atoms, model.atoms[model.visible]
+    elif isinstance(model, FastfoodDictionaryHallucinator) and model.signals.form == "sin":
+        faces, parts = hallucination.atom_images(model, x[:_CODED])
+    else:
+        return {}
+    return {"atoms/face": np.asarray(faces.T[:_ATOMS]), "atoms/seen": np.asarray(parts.T[:_ATOMS])}
 
 
 def fitted(

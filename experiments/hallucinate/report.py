@@ -6,15 +6,14 @@ from collections.abc import Mapping
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.hallucinate import claims, pairs_report, stream_report
+from experiments.hallucinate import claims, neutral, pairs_report, paper_report, stream_report
 from experiments.hallucinate.found import Found
 from experiments.hallucinate.matching import ORIGINAL
 from experiments.hallucinate.methods import Names, psnr
 from experiments.hallucinate.pairs_report import Matched
 from jaxface.metrics import reconstruction
-from jaxface.reports import figures, sheets
-from jaxface.reports.figures import Curve
-from jaxface.reports.html import Picture, Section
+from jaxface.reports import sheets
+from jaxface.reports.html import Section
 from jaxface.reports.tables import Cell, Estimate, Table, percent, percent_interval, with_interval
 from jaxface.sparse import kernel_ksvd
 
@@ -62,8 +61,11 @@ def sections(
     """The body of the report."""
     return (
         _gallery(config, found),
+        paper_report.tables(found, results),
         _claims(config, found, results),
-        _fidelity(found),
+        paper_report.fidelity(found, _shown(found)),
+        neutral.section(found, num_resamples=config.num_resamples, seed=config.seed),
+        paper_report.atoms(found),
         pairs_report.section(config, found, results, _shown(found)),
         _other_masks(found, masks),
         stream_report.section(config.streaming, streamed),
@@ -143,36 +145,6 @@ def _shown(found: Found) -> tuple[str, ...]:
     mean = {name: values.mean() for name, values in found.psnr.items()}
     best = max(mean, key=mean.__getitem__)
     return tuple(name for name in mean if name in (*found.names.paper, "ridge", best))
-
-
-def _fidelity(found: Found) -> Section:
-    """Figures 6 and 7: people, and the distribution of the images."""
-    values = {name: found.psnr[name] for name in _shown(found)}
-    _, index = np.unique(found.ids, return_inverse=True)
-    share = np.linspace(0, 100, index.max() + 1)
-    by_person = [
-        Curve(found.names.labels[name], share, np.sort(np.bincount(index, each) / np.bincount(index)))
-        for name, each in values.items()
-    ]
-    subjects = figures.curves(
-        by_person, x_label="% of the people, from the hardest to the easiest", y_label="mean PSNR of a person, dB",
-        title="Each person", markers=False,
-    )  # fmt: skip
-    edges = np.linspace(min(v.min() for v in values.values()), max(v.max() for v in values.values()), 31)
-    middle = (edges[1:] + edges[:-1]) / 2
-    shares = [
-        Curve(found.names.labels[name], middle, 100 * np.histogram(each, edges)[0] / len(each))
-        for name, each in values.items()
-    ]
-    histogram = figures.curves(shares, x_label="PSNR, dB", y_label="% of the images", title="All images", markers=False)
-    return Section(
-        "Fidelity",
-        (
-            "Difficult faces are difficult for every method: faces differ far more than methods.",
-            Picture("psnr_people.svg", figures.to_svg(subjects), "Every method in its own order of the people."),
-            Picture("psnr_histogram.svg", figures.to_svg(histogram), "Distribution of the PSNR of images."),
-        ),
-    )
 
 
 def _other_masks(found: Found, masks: Mapping[str, np.ndarray]) -> Section:

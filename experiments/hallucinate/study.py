@@ -14,7 +14,7 @@ from ml_collections import ConfigDict
 
 from experiments.common import fields, inputs, models
 from experiments.common.publish import publish
-from experiments.hallucinate import faces, matching, methods, pairs_report, report, streaming
+from experiments.hallucinate import faces, matching, methods, neutral, pairs_report, report, streaming
 from experiments.hallucinate.faces import Faces, FoldFaces
 from experiments.hallucinate.found import Found
 from experiments.hallucinate.matching import ORIGINAL
@@ -67,9 +67,11 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         }
         for name, each in results.items()
     }
+    neutrality = neutral.headline(found, num_resamples=config.num_resamples, seed=config.seed)
     return {
         name: {"psnr": float(values.mean()), "deviation": float(values.std())}
         | recognised[name]
+        | ({"neutral": neutrality[name]} if name in neutrality else {})
         | ({"validity": _means(found.validity[name])} if name in found.validity else {})
         for name, values in found.psnr.items()
     } | {ORIGINAL: recognised[ORIGINAL], "stream": streaming.headline(streamed)}
@@ -152,6 +154,9 @@ def together(
         kept=[each["kept"] for each in pairs],
         num_filters=[int(each["num_filters"]) for each in pairs],
         num_train=len(folds[0].train),
+        atoms={
+            name: (each["atoms/face"], each["atoms/seen"]) for name, each in made[0].items() if "atoms/face" in each
+        },
     )
 
 

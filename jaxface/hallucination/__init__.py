@@ -6,7 +6,8 @@ for Periocular-Based Full Face Hallucination).
     kernel          fit_kernel_ridge, fit_fastfood_ridge
     signals         what dictionaries learn from: pixel_signals (14), feature_signals (17), a batch at a time
     dictionary      fit_ksvd, fit_dw_ksvd (14), (15); pixel_hallucinator of a dictionary from a stream
-    fastfood        fit_fastfood_dw_ksvd (17), validity and invert_atoms (18)-(20), effective_beta; feature_hallucinator
+    fastfood        fit_fastfood_dw_ksvd (17), validity, invert_atoms and atom_images (18)-(20),
+                    effective_beta; feature_hallucinator
     network         fit_network, with features that are learnt
     methods         the table METHODS, and fit for any of them
 
@@ -19,6 +20,7 @@ model for `reconstruct`. A random method takes a key first, and `fit_kernel_ridg
 
 from jaxface.hallucination.dictionary import fit_dw_ksvd, fit_ksvd, pixel_hallucinator
 from jaxface.hallucination.fastfood import (
+    atom_images,
     effective_beta,
     feature_hallucinator,
     fit_fastfood_dw_ksvd,
@@ -43,6 +45,7 @@ __all__ = [
     "Fitted",
     "Hallucinator",
     "Method",
+    "atom_images",
     "draw_maps",
     "effective_beta",
     "feature_hallucinator",

@@ -7,7 +7,8 @@ With `phi(y) = sin(V y) / sqrt f` (16), and one map for the face and another for
 The two kinds of features are stacked: the weights `sqrt(1 + beta)` of image space hold for a single map only.
 
 - `fit_fastfood_dw_ksvd` codes `phi_v` of the visible pixels on D_v, and inverts the features `D x` (20);
-- `invert_atoms` then inverts every atom once, and the model codes pixels on the images of the atoms.
+- `invert_atoms` then inverts every atom once, and the model codes pixels on the images of the atoms; `atom_images`
+  shows these, and those of the visible part.
 
 The way back exists where |V y| <= pi / 2, and the bandwidths are the least that put the share `quantile` of the data
 there. The kernel is then nearly linear and `phi` nearly an isometry up to scale: codes are close to those of the image,
@@ -39,6 +40,7 @@ from jaxface.sparse.dictionary import Dictionary, SparseCode, decode, shrink
 
 __all__ = [
     "FastfoodDictionaryHallucinator",
+    "atom_images",
     "effective_beta",
     "feature_hallucinator",
     "fit_fastfood_dw_ksvd",
@@ -194,6 +196,25 @@ def invert_atoms(model: FastfoodDictionaryHallucinator, x: ArrayLike) -> tuple[D
     An atom is known up to its scale, and arcsin is not homogeneous: each atom is taken at the root mean square of its
     coefficients, shrunk into the range of the sine (21), and inverted. The validity `[k]` is that of the atoms.
     """
+    dictionary, codes = _coded(model, x)
+    atoms, report = _atom_images(model.signals.face_map, dictionary, codes, INVERSES[model.inverse])
+    return DictionaryHallucinator(mean=model.mean, visible=model.visible, atoms=atoms, sparsity=model.sparsity), report
+
+
+def atom_images(model: FastfoodDictionaryHallucinator, x: ArrayLike) -> tuple[jax.Array, jax.Array]:
+    """Images of both parts of the atoms, of whole faces `[d, k]` and of the visible pixels `[v, k]`, about the mean.
+
+    Each part is taken back by the inverse of its own map, at the size that `invert_atoms` uses for faces x `[n, d]`.
+    """
+    dictionary, codes = _coded(model, x)
+    method = INVERSES[model.inverse]
+    faces, _ = _atom_images(model.signals.face_map, dictionary, codes, method)
+    parts, _ = _atom_images(model.signals.visible_map, Dictionary(atoms=model.visible_atoms), codes, method)
+    return faces, parts
+
+
+def _coded(model: FastfoodDictionaryHallucinator, x: ArrayLike) -> tuple[Dictionary, SparseCode]:
+    """The dictionary of the stacked features, and the codes of faces x `[n, d]` on it."""
     if model.signals.form != "sin":
         raise ValueError(
             f"the form of the model must be sin for its atoms to be inverted; got {model.signals.form}. Features of "
@@ -201,15 +222,13 @@ def invert_atoms(model: FastfoodDictionaryHallucinator, x: ArrayLike) -> tuple[D
         )
     checks.samples(mean=(model.mean, "d"), x=(x, "n d"))
     dictionary = Dictionary(atoms=model.atoms)
-    codes = omp.encode_batch(dictionary, model.signals.transform(x), sparsity=model.sparsity)
-    atoms, report = _atom_images(model.signals.face_map, dictionary, codes, INVERSES[model.inverse])
-    return DictionaryHallucinator(mean=model.mean, visible=model.visible, atoms=atoms, sparsity=model.sparsity), report
+    return dictionary, omp.encode_batch(dictionary, model.signals.transform(x), sparsity=model.sparsity)
 
 
 def _atom_images(
     face_map: Fastfood, dictionary: Dictionary, codes: SparseCode, inverse: Method
 ) -> tuple[jax.Array, Validity]:
-    """Images `[d, k]` of the face part of the atoms, each at its usual size in the codes `[n, s]`."""
+    """Images `[d, k]` of the first rows of the atoms, as many as the map has, each at its usual size in the codes."""
     k, f = dictionary.atoms.shape[1], face_map.num_features
     energy = jax.ops.segment_sum((codes.values**2).reshape(-1), codes.indices.reshape(-1), k)
     users = count_users(codes, num_atoms=k).astype(energy.dtype)

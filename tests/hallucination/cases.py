@@ -88,6 +88,7 @@ EXEMPT = [
     signals.name_of,  # a word for a function
     fastfood.fit_fastfood_dw_ksvd,  # on the host
     fastfood.invert_atoms,
+    fastfood.atom_images,  # the same
     methods.fit,  # runs any fit of the table
     reconstruction.fit_for_psnr,  # on the host
     network.fit_network,  # the same

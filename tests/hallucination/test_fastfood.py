@@ -113,6 +113,21 @@ def test_dekernelised_atoms_reproduce_features_of_their_size(rng):
     assert np.abs(np.sin(angles)).max() / np.sqrt(160) <= bound * (1 + 1e-6)
 
 
+def test_both_parts_of_an_atom_have_images(rng):
+    """Of the face as `invert_atoms` has them; of the visible pixels by the other map, at the size of the same codes."""
+    x = draws.faces(rng)
+    model, _ = FITS["fastfood_dw_ksvd"](x, MASK)
+    faces, parts = hallucination.atom_images(model, x)
+    assert_close(faces, hallucination.invert_atoms(model, x)[0].atoms)
+    codes = omp.encode_batch(Dictionary(atoms=model.atoms), model.signals.transform(x), sparsity=3)
+    v = dense(model.signals.visible_map)
+    for j in range(10):
+        used = np.asarray(codes.values)[(np.asarray(codes.indices) == j) & (np.asarray(codes.values) != 0)]
+        usual = np.asarray(model.visible_atoms)[:, j] * (np.sqrt((used**2).mean()) if used.size else 1)
+        usual *= min(1, 1 / np.sqrt(80) / np.abs(usual).max())
+        assert_close(parts[:, j], np.linalg.lstsq(v, np.arcsin(np.sqrt(80) * usual), rcond=None)[0], factor=1e4)
+
+
 def test_atoms_are_taken_back_at_their_usual_size(rng):
     """The root mean square of their coefficients, which decides how far arcsin bends them; no larger than a sine."""
     f, d, k = 40, 6, 5
