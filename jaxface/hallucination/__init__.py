@@ -10,6 +10,7 @@ for Periocular-Based Full Face Hallucination).
                     effective_beta; feature_hallucinator
     network         fit_network, with features that are learnt
     methods         the table METHODS, and fit for any of them
+    measurement     fit_measured: any linear measurement in the place of visible pixels; with_measurement
 
 Where the printed text differs from this code, the text is wrong: the visible rows are weighted by sqrt(1 + beta) and
 not 1 + sqrt(beta).
@@ -29,6 +30,7 @@ from jaxface.hallucination.fastfood import (
 )
 from jaxface.hallucination.kernel import fit_fastfood_ridge, fit_kernel_ridge
 from jaxface.hallucination.linear import fit_pca, fit_pca_prior, fit_ridge
+from jaxface.hallucination.measurement import fit_measured, with_measurement
 from jaxface.hallucination.methods import METHODS, Fitted, Method, fit
 from jaxface.hallucination.network import fit_network
 from jaxface.hallucination.reconstruction import (
@@ -57,6 +59,7 @@ __all__ = [
     "fit_for_psnr",
     "fit_kernel_ridge",
     "fit_ksvd",
+    "fit_measured",
     "fit_network",
     "fit_pca",
     "fit_pca_prior",
@@ -67,5 +70,6 @@ __all__ = [
     "reconstruct",
     "reconstruct_matrix",
     "validity",
+    "with_measurement",
     "with_visible",
 ]

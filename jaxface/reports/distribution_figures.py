@@ -24,14 +24,14 @@ def subjects(values: Mapping[str, np.ndarray], *, x_label: str, y_label: str, ti
     """
     checks.shapes(**{f"the values of {name}": (each, "c") for name, each in values.items()})
     order = np.argsort(np.mean([np.asarray(each, float) for each in values.values()], axis=0), kind="stable")
-    places = np.arange(1, order.size + 1)
+    places, size = np.arange(1, order.size + 1), float(np.clip(150 / order.size, 2.2, 5))
     figure, axes = figures.one_axes(title, x_label, y_label, legend_rows=len(values))
     with figures.style():
         handles = []
         for index, (name, each) in enumerate(values.items()):
             color, mark = (choices[index % len(choices)] for choices in (figures.COLORS, figures.MARKS))
             mean = float(np.mean(each))
-            axes.plot(places, np.asarray(each, float)[order], mark, color=color, markersize=2.6, alpha=0.55, mew=0)
+            axes.plot(places, np.asarray(each, float)[order], mark, color=color, markersize=size, alpha=0.55, mew=0)
             axes.axhline(mean, color=color, linewidth=2.0)
             label = figures.plain(f"{name}, mean {mean:.2f}")
             handles += axes.plot([], [], mark, color=color, linestyle="-", linewidth=2.0, markersize=4.5, label=label)

@@ -8,6 +8,7 @@ Hallucination; the room `hallucination` makes faces of them).
     online       the same problem on a stream of batches: init, update, fit_stream, batch_size
     batch_step   the step of a batch: weights for atoms, a guard for its length
     kernel_ksvd  (1)-(3), the baseline with n x n kernel values
+    residuals    residual, kernel_residual: classification by the dictionary of every class, reference [29]
 
 Where the printed text differs from this code, the text is wrong: (21) shrinks an atom if any of its entries is too
 large, by its largest entry; inside Algorithm 2 it would do nothing, because atoms have length one.
@@ -16,6 +17,7 @@ large, by its largest entry; inside Algorithm 2 it would do nothing, because ato
 from jaxface.sparse import kernel_ksvd, ksvd, omp, online
 from jaxface.sparse.atom_update import AtomUpdate, approximate, exact
 from jaxface.sparse.dictionary import Dictionary, KernelDictionary, SparseCode, as_vector, decode
+from jaxface.sparse.residuals import kernel_residual, residual
 
 # Ways to update an atom of a dictionary, by the names that configs use.
 ATOM_UPDATES: dict[str, AtomUpdate] = {"approximate": approximate, "exact": exact}
@@ -28,7 +30,9 @@ __all__ = [
     "as_vector",
     "decode",
     "kernel_ksvd",
+    "kernel_residual",
     "ksvd",
     "omp",
     "online",
+    "residual",
 ]

@@ -2,7 +2,17 @@
 
 import numpy as np
 
-from jaxface.hallucination import dictionary, fastfood, kernel, linear, methods, network, reconstruction, signals
+from jaxface.hallucination import (
+    dictionary,
+    fastfood,
+    kernel,
+    linear,
+    measurement,
+    methods,
+    network,
+    reconstruction,
+    signals,
+)
 from jaxface.hallucination.dictionary import DictionaryHallucinator
 from jaxface.hallucination.fastfood import FastfoodDictionaryHallucinator
 from jaxface.hallucination.linear import AffineHallucinator
@@ -15,6 +25,13 @@ from tests.transformations import Case
 
 def matrix_model(rng):
     return AffineHallucinator(mean=signal(rng), visible=SEEN, matrix=rng.normal(size=(3, D)))
+
+
+def measured_model(rng):
+    stacked = AffineHallucinator(
+        mean=rng.normal(size=D + 3), visible=D + np.arange(3), matrix=rng.normal(size=(3, D + 3))
+    )
+    return measurement.MeasuredHallucinator(operator=rng.normal(size=(3, D)), stacked=stacked)
 
 
 def atoms_model(rng):
@@ -59,6 +76,7 @@ CASES = [
     Case(reconstruction.reconstruct_matrix, lambda r: (matrix_model(r), r.normal(size=(5, 3))), {"block_size": 2},
          grad=(1,)),
     Case(reconstruction.with_visible, lambda r: (matrix_model(r), signal(r), pixels(r)), grad=(1, 2)),
+    Case(measurement.with_measurement, lambda r: (measured_model(r), signal(r), pixels(r)), grad=(1, 2), factor=10),
     Case(reconstruction.checked, lambda r: (rows(r),), {"mask": MASK}),
     Case(reconstruction.checked_weights, lambda r: (r.random(N), rows(r)), grad=(0,)),
     Case(linear.fit_pca, lambda r: (rows(r),), {"mask": MASK, "num_components": 2}, factor=100),
@@ -90,6 +108,7 @@ EXEMPT = [
     fastfood.invert_atoms,
     fastfood.atom_images,  # the same
     methods.fit,  # runs any fit of the table
+    measurement.fit_measured,  # the same
     reconstruction.fit_for_psnr,  # on the host
     network.fit_network,  # the same
     dictionary.check_visible,  # raises or returns nothing

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from jaxface.linalg import gram
-from jaxface.sparse import atom_update, batch_step, dictionary, kernel_ksvd, ksvd, omp, online
+from jaxface.sparse import atom_update, batch_step, dictionary, kernel_ksvd, ksvd, omp, online, residuals
 from jaxface.sparse.atom_update import Codebook
 from jaxface.sparse.dictionary import Dictionary, KernelDictionary, SparseCode
 from tests.transformations import Case
@@ -86,6 +86,8 @@ CASES = [
     Case(omp.encode_gram, lambda r: (a_gram_matrix(r), r.normal(size=K), np.float64(50)), {"sparsity": S},
          grad=(0, 1), factor=100),
     Case(omp.kernel_encode, lambda r: (kernel_atoms(r), signal(r)), {"sparsity": S}, grad=(1,), factor=100),
+    Case(residuals.residual, lambda r: (atoms(r), signal(r)), {"sparsity": S}, grad=(0, 1), factor=10),
+    Case(residuals.kernel_residual, lambda r: (kernel_atoms(r), signal(r)), {"sparsity": S}, grad=(1,), factor=100),
     Case(atom_update.update_atoms, lambda r: (book(r),), {"atom_update": atom_update.approximate}),
     Case(atom_update.count_users, lambda r: (codes(r),), {"num_atoms": K}),
     Case(ksvd.init, lambda r: (key(r), signals(r)), {"num_atoms": K}),
