@@ -26,7 +26,6 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.tuning_part = 0.2  # of the people who train: they choose settings, and then train too
     config.num_resamples = 1000  # of people, for intervals
     config.num_shown = 10  # people in a gallery
-    config.mask_ridge = 0.03  # for other parts of the face
 
     config.methods = (
         "pca",
@@ -51,6 +50,32 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.kcfa.num_bins = 4096  # of scores in [-1, 1]
     config.kcfa.num_resamples = 500
     config.kcfa.max_kept = 1500  # images of a fold: intervals need their scores; of more, random people give them
+
+    config.measurements = ConfigDict()  # other parts of the face, random pixels, small images
+    config.measurements.methods = ("dw_ksvd", "fastfood_5x", "ridge")
+    config.measurements.max_faces = 3000  # that train
+    config.measurements.ridge = 0.03
+    config.measurements.share = 0.1  # of the pixels, drawn at random
+    config.measurements.factor = 4  # pixels of a square whose mean is seen
+
+    config.bandwidths = ConfigDict()  # of fastfood_5x, in the other settings
+    config.bandwidths.forms = ("sin", "cos_sin")
+    config.bandwidths.inverses = ("least_squares", "gauss_newton")
+    config.bandwidths.quantiles = (0.999, 0.99, 0.9, 0.7)  # share of the features that are not folded
+    config.bandwidths.max_faces = 3000  # that train
+    config.bandwidths.max_tests = 400
+
+    config.kernels = ConfigDict()
+    config.kernels.sizes = (75, 150, 300)  # training faces of a fit whose burden is measured
+    config.kernels.num_atoms = 50
+    config.kernels.sparsity = 6
+    config.kernels.num_iters = 5
+    config.kernels.kernels = ("gaussian, half", "gaussian", "polynomial")  # half: of the median distance
+    config.kernels.num_people = 40  # who are named by dictionaries
+    config.kernels.num_train = 5  # photos of a person; the others are named
+    config.kernels.class_atoms = 5
+    config.kernels.class_sparsity = 3
+    config.kernels.num_splits = 10
 
     config.streaming = ConfigDict()
     config.streaming.seed = 0
@@ -143,11 +168,20 @@ def _smoke(config: ConfigDict) -> None:
     config.visible = (0, 7, 0, 16)
     config.num_tests = 1
     config.methods = ("pca", "dw_ksvd", "fastfood_5x", "ridge")
-    config.settings = settings(num_atoms=30, sparsity=3, num_iters=1)
+    config.settings = settings(num_atoms=30, sparsity=3, num_iters=1, streamed_atoms=40, num_faces=(80, 100, 120))
     config.settings.pca.num_components = 20
     config.settings.ridge.ridge = (0.03, 0.1)
     config.kcfa.num_resamples = 50
     config.num_resamples = 50
+    config.measurements.methods = ("dw_ksvd", "ridge")
+    config.bandwidths.quantiles = (0.9,)
+    config.bandwidths.forms = ("sin",)
+    config.bandwidths.inverses = ("least_squares",)
+    config.bandwidths.max_tests = 10
+    config.kernels.sizes = (60,)
+    config.kernels.kernels = ("gaussian",)
+    config.kernels.num_people = 5
+    config.kernels.num_splits = 2
     config.streaming.num_atoms = 20
     config.streaming.sparsity = 3
     config.streaming.num_iters = 1
@@ -162,6 +196,11 @@ def _lfw(config: ConfigDict) -> None:
     config.num_folds = 7
     config.num_tests = 1
     config.settings = settings(num_atoms=300, sparsity=6, num_iters=8)
+    config.kernels.sizes = (500, 1000, 2000, 4000)
+    config.kernels.num_atoms = 300
+    config.kernels.num_train = 3
+    config.kernels.class_atoms = 3
+    config.kernels.class_sparsity = 2
     config.streaming.num_atoms = 300
     config.streaming.batch_size = 300
     config.streaming.batches_a_segment = 3

@@ -3,6 +3,8 @@
 faces      people in folds, and which pixels are seen
 methods    every method behind one interface, with settings chosen on people who were held out
 matching   KCFA, and all pairs of originals and reconstructions, counted
+measurements, bandwidths, kernels
+           other measurements than the eyes; narrower bandwidths and their inverses; dictionaries of a kernel
 streaming  a dictionary from one pass over a stream, killed and resumed at will
 claims     which statements of the paper hold on these faces
 found      what all folds found

@@ -31,3 +31,12 @@ class Found(NamedTuple):
     def psnr(self) -> dict[str, np.ndarray]:
         """PSNR of every image `[q]` by every method."""
         return {name: psnr(images, self.originals) for name, images in self.images.items()}
+
+
+class Others(NamedTuple):
+    """What the smaller parts of the study found, by name."""
+
+    measured: Mapping[str, np.ndarray]  # other measurements than the eye region
+    narrow: Mapping[str, np.ndarray]  # bandwidths
+    burden: Mapping[str, np.ndarray]  # of kernel dictionaries
+    named: Mapping[str, np.ndarray]  # people, by dictionaries

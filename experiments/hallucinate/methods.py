@@ -339,6 +339,11 @@ def psnr(images: np.ndarray, originals: np.ndarray) -> np.ndarray:
     return reconstruction.psnr(images, originals, peak=1.0, axis=1)
 
 
+def means(found: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """Mean PSNR of arrays whose names end with it, by the rest of their names."""
+    return {name.removesuffix("/psnr"): float(each.mean()) for name, each in found.items() if name.endswith("/psnr")}
+
+
 def _median(key: jax.Array, x: jax.Array, mask: np.ndarray) -> jax.Array:
     """The median distance of the visible parts of faces."""
     return features.median_distance(prng.stream(key, "distances"), x[:, mask])

@@ -6,8 +6,17 @@ from collections.abc import Mapping
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.hallucinate import claims, neutral, pairs_report, paper_report, stream_report
-from experiments.hallucinate.found import Found
+from experiments.hallucinate import (
+    bandwidths,
+    claims,
+    kernels,
+    measurements,
+    neutral,
+    pairs_report,
+    paper_report,
+    stream_report,
+)
+from experiments.hallucinate.found import Found, Others
 from experiments.hallucinate.matching import ORIGINAL
 from experiments.hallucinate.methods import Names, psnr
 from experiments.hallucinate.pairs_report import Matched
@@ -15,7 +24,6 @@ from jaxface.metrics import reconstruction
 from jaxface.reports import sheets
 from jaxface.reports.html import Section
 from jaxface.reports.tables import Cell, Estimate, Table, percent, percent_interval, with_interval
-from jaxface.sparse import kernel_ksvd
 
 
 def headline(config: ConfigDict, found: Found, results: Mapping[str, Matched]) -> Table:
@@ -55,7 +63,7 @@ def sections(
     config: ConfigDict,
     found: Found,
     results: Mapping[str, Matched],
-    masks: Mapping[str, np.ndarray],
+    others: Others,
     streamed: Mapping[str, np.ndarray],
 ) -> tuple[Section, ...]:
     """The body of the report."""
@@ -67,9 +75,10 @@ def sections(
         neutral.section(found, num_resamples=config.num_resamples, seed=config.seed),
         paper_report.atoms(found),
         pairs_report.section(config, found, results, _shown(found)),
-        _other_masks(found, masks),
+        measurements.section(config, others.measured, found.shape),
+        bandwidths.section(config, others.narrow),
         stream_report.section(config.streaming, streamed),
-        _burden(found),
+        kernels.section(config, others.burden, others.named),
         _inverses(found),
         _settings(found),
     )
@@ -147,27 +156,6 @@ def _shown(found: Found) -> tuple[str, ...]:
     return tuple(name for name in mean if name in (*found.names.paper, "ridge", best))
 
 
-def _other_masks(found: Found, masks: Mapping[str, np.ndarray]) -> Section:
-    names = [str(name) for name in masks["names"]]
-    shape = found.shape
-    pictures = np.concatenate([masks["seen"], masks["images"]], axis=1)
-    pictures = pictures.reshape(-1, pictures.shape[2], *shape)
-    labels = [label for name in names for label in (name, f"{float(masks['psnr'][names.index(name)]):.1f} dB")]
-    return Section(
-        "Other parts of the face",
-        (
-            "Any subset of the pixels can be visible. Ridge regression with the same settings:",
-            sheets.sheet(
-                "masks.png",
-                pictures,
-                row_labels=labels,
-                caption="The visible pixels, and the reconstructed face.",
-                cell=0.82,
-            ),
-        ),
-    )
-
-
 def _inverses(found: Found) -> Section:
     rows: list[tuple[Cell, ...]] = [
         (
@@ -197,21 +185,5 @@ def _settings(found: Found) -> Section:
         (
             "Settings with a grid were chosen by PSNR on people who were held out of training; folds may differ.",
             Table(("method", "settings"), rows, "As used"),
-        ),
-    )
-
-
-def _burden(found: Found) -> Section:
-    rows: list[tuple[Cell, ...]] = []
-    d = 2 ** int(np.ceil(np.log2(found.mask.size)))
-    for num in (found.num_train, 100_000, 1_000_000):
-        gram = kernel_ksvd.gram_bytes(num, dtype=np.float32)
-        rows.append((num, gram / 1e6, 4 * 4 * 10 * d / 1e6))
-    return Section(
-        "The burden",
-        (
-            "Kernel K-SVD needs all kernel values of the training images, and a fit holds three such matrices. The "
-            "maps of Fastfood need four numbers a feature, whatever the number of images.",
-            Table(("training images", "kernel matrix, float32, MB", "map, 10x, MB"), rows, "Memory"),
         ),
     )

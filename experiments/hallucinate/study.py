@@ -8,17 +8,26 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
 from experiments.common import fields, inputs, models
 from experiments.common.publish import publish
-from experiments.hallucinate import faces, matching, methods, neutral, pairs_report, report, streaming
+from experiments.hallucinate import (
+    bandwidths,
+    faces,
+    kernels,
+    matching,
+    measurements,
+    methods,
+    neutral,
+    pairs_report,
+    report,
+    streaming,
+)
 from experiments.hallucinate.faces import Faces, FoldFaces
-from experiments.hallucinate.found import Found
+from experiments.hallucinate.found import Found, Others
 from experiments.hallucinate.matching import ORIGINAL
-from jaxface import hallucination
 from jaxface.core import checks
 from jaxface.runtime import resources
 from jaxface.runtime.workdir import Workdir
@@ -42,7 +51,12 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         )
         for k, fold in enumerate(folds)
     ]
-    masks = workdir.stage("masks", partial(other_masks, config, data, folds[0]))
+    others = Others(
+        measured=workdir.stage("measurements", partial(measurements.of_fold, config, folds[0])),
+        narrow=bandwidths.stages(config, folds[0], mask, workdir),
+        burden=workdir.stage("kernel-burden", partial(kernels.burden, config, folds[0], mask)),
+        named=workdir.stage("kernel-classes", partial(kernels.classified, config, data)),
+    )
     jax.clear_caches()  # the programs of the fits hold 200 MB
     resources.return_freed_memory()
     streamed = workdir.stage("stream", partial(streaming.of_fold, config.streaming, folds[0], mask, workdir))
@@ -55,7 +69,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         lead=f"{len(found.ids)} faces of {data.shape[0]} x {data.shape[1]} pixels; "
         "none of these people trained a model or chose its settings.",
         headline=report.headline(config, found, results),
-        sections=report.sections(config, found, results, masks, streamed),
+        sections=report.sections(config, found, results, others, streamed),
         credits=(loaded.credit,),
     )
     recognised = {
@@ -74,7 +88,13 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         | ({"neutral": neutrality[name]} if name in neutrality else {})
         | ({"validity": _means(found.validity[name])} if name in found.validity else {})
         for name, values in found.psnr.items()
-    } | {ORIGINAL: recognised[ORIGINAL], "stream": streaming.headline(streamed)}
+    } | {
+        ORIGINAL: recognised[ORIGINAL],
+        "stream": streaming.headline(streamed),
+        "measurements": methods.means(others.measured),
+        "bandwidths": methods.means(others.narrow),
+        "kernels": kernels.headline(others.burden, others.named),
+    }
 
 
 def reconstructed(
@@ -97,33 +117,9 @@ def check(config: ConfigDict) -> None:
     fields.counts(config, "num_tests", "num_resamples", "num_shown", "kcfa.num_resamples")
     checks.at_most("config.num_tests", config.num_tests, config.num_folds, "config.num_folds")
     fields.shares(config, "tuning_part", above_zero=True)
-    fields.positive(config, "mask_ridge", "kcfa.ridge")
-    streaming.check(config)
-
-
-def other_masks(config: ConfigDict, data: Faces, fold: FoldFaces) -> dict[str, np.ndarray]:
-    """Ridge regression from other parts of the face: the visible pixels, the reconstructions, and the mean PSNR."""
-    height, width = data.shape
-    rng = np.random.default_rng(config.seed)
-    masks = {
-        "left half": faces.rectangle(data.shape, (0, height, 0, width // 2)),
-        "lower half": faces.rectangle(data.shape, (height // 2, height, 0, width)),
-        "one pixel in ten": rng.random(height * width) < 0.1,
-    }
-    shown = np.unique(fold.test_ids, return_index=True)[1][: config.num_shown]
-    seen, images, reached = [], [], []
-    for mask in masks.values():
-        model, _ = hallucination.fit_ridge(jnp.asarray(fold.train), mask, ridge=config.mask_ridge)
-        rebuilt = methods.rebuilt(model, fold.test, mask)
-        seen.append(np.where(mask[None, :], fold.test[shown], 1.0))
-        images.append(rebuilt[shown])
-        reached.append(methods.psnr(rebuilt, fold.test).mean())
-    return {
-        "names": np.array(list(masks)),
-        "seen": np.stack(seen)[:, None],
-        "images": np.stack(images)[:, None],
-        "psnr": np.array(reached),
-    }
+    fields.positive(config, "kcfa.ridge")
+    for part in (streaming, bandwidths, measurements, kernels):
+        part.check(config)
 
 
 def together(

@@ -1,4 +1,5 @@
 import contextlib
+import functools
 
 import jax
 import numpy as np
@@ -7,13 +8,14 @@ import pytest
 from configs import hallucinate
 from experiments.hallucinate import claims, faces, matching, methods, pairs_report, report, stream_report, streaming
 from experiments.hallucinate.found import Found
+from jaxface.core import fitinfo
 from jaxface.data import synthetic
 from jaxface.features import dekernelize, forms
 from jaxface.metrics import streaming as counting
 from jaxface.metrics import verification
 from jaxface.metrics.intervals import Interval
 from jaxface.runtime.workdir import Workdir
-from jaxface.sparse import omp
+from jaxface.sparse import ksvd, omp
 from jaxface.sparse.dictionary import Dictionary
 from tests.tolerances import assert_close
 
@@ -293,6 +295,40 @@ def test_any_face_of_a_pass_can_be_made_again(config, fold):
     settings.update(flip=False, shift=0.0, scale=0.0, brightness=0.0)
     same = streaming.source(settings, fold.train, fold.shape).read(np.arange(len(order), len(order) + 40))
     np.testing.assert_allclose(same, fold.train[order[:40]], atol=1e-6)
+
+
+def test_a_method_learns_from_a_stream(config, fold, tmp_path):
+    """More atoms than pixels, from variations alone; the same method again takes the dictionary of its checkpoint."""
+    mask = faces.rectangle(fold.shape, (0, 4, 0, 8))
+    settings = config.unlock().settings.streamed_matched_few
+    settings.update(num_atoms=80, num_faces=150)
+    learn = functools.partial(streaming.learn, config.streaming, fold.shape, tmp_path)
+    found = methods.of_fold(config, "streamed_matched_few", fold, mask, learn=learn)
+    mean = np.broadcast_to(fold.train.mean(axis=0), fold.test.shape)
+    assert methods.psnr(found["images"], fold.test).mean() > methods.psnr(mean, fold.test).mean()
+    assert 10 < found["setting/effective beta"] < 40
+    again = methods.of_fold(config, "streamed_matched_few", fold, mask, learn=learn)
+    np.testing.assert_array_equal(again["images"], found["images"])
+
+
+@pytest.mark.parametrize("name", ["streamed_dw_ksvd", "streamed_5x"])
+def test_what_a_stream_learns_becomes_a_model(name, config, fold):
+    """By a pass that returns faces as they are: their features are the atoms."""
+    mask, asked = faces.rectangle(fold.shape, (0, 4, 0, 8)), {}
+
+    def learn(key, x, features, **sizes):
+        asked.update(sizes)
+        rows = features(x[: sizes["num_atoms"]])
+        return ksvd.init(key, rows, num_atoms=len(rows)), fitinfo.closed_form(dtype=rows.dtype)
+
+    found = methods.of_fold(config, name, fold, mask, is_kept=True, learn=learn)
+    assert asked == {"num_atoms": 40, "sparsity": 3, "num_faces": 120}
+    assert found["images"].shape == fold.test.shape
+    assert found["atoms/face"].shape == (12, 64)
+    assert found["atoms/seen"].shape == (12, 32)
+    labels = {"streamed_dw_ksvd": "DW-KSVD, ", "streamed_5x": "Fastfood DW-KSVD 5x, "}
+    title = methods.METHODS[config.settings[name].method].title.format(**config.settings[name])
+    assert title == f"{labels[name]}40 atoms, 120 faces"
 
 
 def test_verdicts():
