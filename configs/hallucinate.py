@@ -173,12 +173,15 @@ def _smoke(config: ConfigDict) -> None:
     config.settings.ridge.ridge = (0.03, 0.1)
     config.kcfa.num_resamples = 50
     config.num_resamples = 50
-    config.measurements.methods = ("dw_ksvd", "ridge")
+    config.measurements.methods = ("ridge",)
     config.bandwidths.quantiles = (0.9,)
     config.bandwidths.forms = ("sin",)
     config.bandwidths.inverses = ("least_squares",)
     config.bandwidths.max_tests = 10
-    config.kernels.sizes = (60,)
+    config.kernels.sizes = (300,)
+    config.kernels.num_atoms = 30
+    config.kernels.sparsity = 3
+    config.kernels.num_iters = 1
     config.kernels.kernels = ("gaussian",)
     config.kernels.num_people = 5
     config.kernels.num_splits = 2
