@@ -16,6 +16,10 @@ def get_config(variant: str | None = None) -> ConfigDict:
     """A section for each part of the page; several are those of the studies, at other sizes."""
     config = common.base(x64=True)
     config.data = common.orl_faces(height=56, width=46)
+    config.sections = (  # parts of the page, each with its settings below
+        *("pixels", "subspaces", "clusters", "same_person", "groups", "committees", "gallery", "super_vectors"),
+        "feature_maps",
+    )
     config.pixels = _pixels()
     config.subspaces = _subspaces()
     config.clusters = ConfigDict({"num_restarts": 50, "num_iters": 60, "num_components": 60})

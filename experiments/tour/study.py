@@ -1,6 +1,7 @@
 """The tour: the five systems on one set of faces, one command, one report.
 
-python -m experiments.tour --config=configs/tour.py --workdir=runs/tour
+    python -m experiments.tour --config=configs/tour.py --workdir=runs/tour
+    python -m experiments.tour --config=configs/tour.py --workdir=runs/part --config.sections="('groups', 'gallery')"
 """
 
 import contextlib
@@ -28,6 +29,7 @@ from experiments.tour import (
 )
 from experiments.verify import transfer
 from experiments.weak_labels import methods as methods_of_groups
+from jaxface.core import checks
 from jaxface.reports.tables import Table
 from jaxface.runtime import log
 from jaxface.runtime.workdir import Workdir
@@ -46,14 +48,16 @@ SECTIONS = {
 
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
-    """Runs every section as a stage of its own and writes the report."""
+    """Runs every section of `config.sections` as a stage of its own and writes the report."""
     check(config)
     workdir.uses(data=inputs.path_of(config.data))
     faces = inputs.load_faces(config.data)
     parts = {}
     with contextlib.closing(log.JsonlWriter(workdir.path / "metrics.jsonl", resume_step=0)) as metrics:
         for index, (name, module) in enumerate(SECTIONS.items()):
-            rng = np.random.default_rng((config.seed, index))
+            if name not in config.sections:
+                continue
+            rng = np.random.default_rng((config.seed, index))  # a section is the same whichever others there are
             arrays = workdir.stage(name, partial(module.run, config[name], faces, rng))
             parts[name] = module.render(arrays, faces)
             metrics.scalars(index, {f"{name}: {what}": value for what, value in parts[name].results.items()})
@@ -76,6 +80,8 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
 
 def check(config: ConfigDict) -> None:
     """Refuses fields of all sections before the first of them runs."""
+    fields.words(config, "sections", SECTIONS)
+    checks.at_least("the number of config.sections", len(config.sections), 1)
     fields.counts(config, "pixels.num_splits", "pixels.num_train", "subspaces.num_splits", "subspaces.num_resamples")
     fields.counts(config, "subspaces.num_train", "subspaces.max_images", minimum=2)
     fields.counts(config, "subspaces.components", "subspaces.pca_widths")
