@@ -8,10 +8,15 @@ rows         what a row is: data, our side, the peer, the target, and the check 
 measure      runs a row: agreement first, then both sides in turn, each with its own BLAS threads
 report       results.json, and RESULTS.md and results.svg made from it
 run          the command line, and `GROUPS`, the modules that hold rows
+memory       the memory of one side of a row, in a process that does nothing else
+floors       the indispensable work of rows
 foundation   rows F: imports, all pairs to a ROC, intervals by resampling subjects
+startup      row F2: a process from its start to a first score
 streaming    rows S: data larger than memory
 dictionaries row S3: a dictionary from a million faces
 gallery      rows S4: the best people and the rank of the mate in a large gallery
+people       rows B1 and B2: people out of a heap of embeddings; PX-EM against EM
+evaluation   row E1: every measure of a million scores
 all_pairs    the work of F3 and F4 and their peers
 
 More rows are a module with a tuple `ROWS`, named in `run.GROUPS`:

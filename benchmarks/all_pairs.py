@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks import floors
 from jaxface.core import pair_counts
 from jaxface.data import synthetic
 from jaxface.linalg import spectral
@@ -121,6 +122,11 @@ def _gram(u: jax.Array) -> jax.Array:
 def product(data: Faces) -> jax.Array:
     """The yardstick: one product of the same size, kept."""
     return _gram(factors(data.scorer, data.x))
+
+
+def pair_products(data: Faces) -> jax.Array:
+    """The floor: the products of all pairs, each once, not kept."""
+    return floors.pairs(factors(data.scorer, data.x))
 
 
 class Room(NamedTuple):

@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks import floors
 from benchmarks.rows import Quantity, Row, seconds
 from jaxface import hallucination
 from jaxface.faces import variation
@@ -174,6 +175,9 @@ ROWS = (
         theirs=by_dense_products,
         agree=_same_atoms,
         target=seconds(at_most=30 * 60 * _BATCH / _MILLION),
+        floor=lambda data: floors.dense_codes(jnp.ones((data.batch_size, data.state.atoms.shape[1])), data.state.atoms),
+        floor_work="correlations of a batch with all atoms, and the Gram matrix of the atoms",
+        is_weighed=False,  # the limits have the memory of a pass
         quantities=(Quantity("peak memory of a pass", "GB", _peak, 2.0),),
     ),
 )

@@ -64,6 +64,23 @@ def _features(problem: Expansion) -> jax.Array:
     return maps.feature_matrix(problem.params, problem.x, form=problem.form)
 
 
+_COSINES = "the cosines of as many numbers as there are features, made on the way and written"
+
+
+@jax.jit
+def _cosines_of(x: jax.Array, form: forms.RandomPhase) -> jax.Array:
+    return form(jnp.tile(x, (1, form.phases.shape[0] // x.shape[1])))
+
+
+def _cosines(problem: Expansion) -> jax.Array:
+    return _cosines_of(problem.x, problem.form)
+
+
+@jax.jit
+def _arcsines(features: jax.Array) -> jax.Array:
+    return forms.inverse(forms.sin).angles(features).angles.sum(axis=1)
+
+
 @jax.jit
 def _dense_features(x: jax.Array, frequencies: jax.Array, phases: jax.Array) -> jax.Array:
     return (2 / phases.shape[0]) ** 0.5 * jnp.cos(x @ frequencies + phases[None, :])
@@ -148,6 +165,8 @@ def _inverse_row(name: str, peer: str, theirs: Any, target: float | None) -> Row
         theirs=theirs,
         agree=_same_images,
         target=speedup(at_least=target),
+        floor=lambda problem: _arcsines(problem.features),
+        floor_work="one pass over the features with their arcsines",
         packages=("scipy",),
     )
 
@@ -163,6 +182,8 @@ ROWS = (
         theirs=lambda problem: problem.peer.transform(problem.x),
         agree=_right_features,
         target=speedup(at_least=2.0),
+        floor=_cosines,
+        floor_work=_COSINES,
         packages=("scikit-learn",),
     ),
     Row(
@@ -175,6 +196,8 @@ ROWS = (
         theirs=lambda problem: _dense_features(problem.x, problem.peer, problem.form.phases),
         agree=_right_features,
         target=speedup(at_least=3.0),
+        floor=_cosines,
+        floor_work=_COSINES,
         quantities=(Quantity("parameters beside the dense ones", "per mille", _parameters_ratio, 1.0),),
     ),
     _inverse_row("K3", "SciPy lstsq as it is called, with V dense", _scipy, 20.0),

@@ -1,5 +1,6 @@
 """Rows F: what every system stands on. Imports, the scores of all pairs to a ROC, intervals by resampling subjects."""
 
+import dataclasses
 import importlib
 import json
 import os
@@ -47,7 +48,8 @@ print(json.dumps([middle - begin, time.perf_counter() - middle, sorted(set(sys.m
 """
 # What belongs to the edges and is imported where it is used; optax belongs to the losses.
 _HEAVY = {"matplotlib", "orbax", "PIL", "scipy", "optax", "grain"}
-_BASE = {"losses": ("jax", "chex", "optax")}
+_BASE = {"losses": ("jax", "chex", "optax"), "data": ("numpy",)}
+_PAIRS = "the product of every pair of images once, d = 128, looked at and not kept"
 
 
 class Import(NamedTuple):
@@ -99,7 +101,20 @@ def _import_row(name: str, work: str, base: tuple[str, ...], modules: Callable[[
         theirs=_import_base,
         agree=_brings_nothing_heavy,
         target=seconds(0.050),
+        is_weighed=False,
     )
+
+
+def _metrics_row() -> Row:
+    """What a user of scores alone waits for: no JAX."""
+    row = _import_row("F1.metrics", "import of jaxface.metrics", ("numpy",), lambda: ("numpy", "jaxface.metrics"))
+    return dataclasses.replace(row, ours=_import_both, target=cost(1.3))
+
+
+def _import_both(what: Import) -> Timed:
+    base, ours, brought = _seconds(what)
+    assert "jax" not in brought, "the metrics import JAX"
+    return Timed(brought, base + ours)
 
 
 def _room_row(room: str) -> Row:
@@ -174,6 +189,16 @@ def _bootstrap_loop(data: Verification) -> Ends:
     return Ends(ordered[outside], ordered[-1 - outside])
 
 
+def _sort_and_sums(data: Verification) -> np.ndarray:
+    """The floor: the order of the scores, and for each resample the curve at its genuine scores."""
+    turns = 2 * int(data.is_same.sum()) + 1
+    weights = np.random.default_rng(_SEED).multinomial(40, np.full(40, 1 / 40), size=_RESAMPLES).astype(float)
+    np.argsort(data.scores)
+    impostors = (weights[:, :, None] * weights[:, None, :]).sum(axis=2)
+    steps = np.broadcast_to(impostors[:, :1], (_RESAMPLES, turns))
+    return np.cumsum(steps, axis=1)
+
+
 def _same_ends(_: Verification, ours: Ends, theirs: Ends) -> str:
     np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-9)
     low, high = 100 * ours.low, 100 * ours.high
@@ -193,13 +218,15 @@ def _roc_row(name: str, work: str, peer: str, entries: Callable[[int], Any], tar
         theirs=all_pairs.plda_roc(entries),
         agree=all_pairs.operating_agrees,
         target=target,
+        floor=all_pairs.pair_products,
+        floor_work=_PAIRS,
         packages=("scikit-learn",),
     )
 
 
 ROWS = (
     _import_row("F1", "`import jaxface`", ("jax", "chex"), lambda: ("jaxface",)),
-    *(_room_row(room) for room in _rooms()),
+    *(_metrics_row() if room == "metrics" else _room_row(room) for room in _rooms()),
     Row(
         name="F3",
         work="LLR of all 16,028 x 16,028 pairs (5,000 people, d = 128), ROC, EER, VR; scores are counted, not kept",
@@ -210,6 +237,8 @@ ROWS = (
         theirs=all_pairs.product,
         agree=all_pairs.counts_agree,
         target=cost(1.5),
+        floor=all_pairs.pair_products,
+        floor_work=_PAIRS,
         quantities=(Quantity("peak memory of the process", "MB", _peak_megabytes, 1000.0),),
     ),
     Row(
@@ -222,6 +251,8 @@ ROWS = (
         theirs=all_pairs.product_in_place,
         agree=lambda data, ours, theirs: all_pairs.counts_agree(data.faces, ours, theirs),
         target=cost(),
+        floor=lambda data: all_pairs.pair_products(data.faces),
+        floor_work=_PAIRS,
     ),
     _roc_row(
         "F4",
@@ -247,6 +278,8 @@ ROWS = (
         theirs=_bootstrap_loop,
         agree=_same_ends,
         target=speedup(20.0),
+        floor=_sort_and_sums,
+        floor_work="one sort of the scores, and the running sums of both kinds of pairs between genuine scores",
         packages=("scikit-learn",),
     ),
 )

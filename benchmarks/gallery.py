@@ -203,6 +203,9 @@ ROWS = tuple(
         theirs=product,
         agree=functools.partial(_agrees, score),
         target=cost(at_most=1.5),
+        floor=product,
+        floor_work="the peer of this row",
+        is_weighed=False,  # the limits have the memory of a process that only searches
         quantities=(Quantity("peak memory beside the gallery", "GB", functools.partial(_peak, score), 1.0),),
     )
     for score, words in (("cosine", "the cosine"), ("ratio", "the log-likelihood ratio"))

@@ -1,19 +1,14 @@
-"""Rows J: expectation maximisation of Joint Bayes against a loop over people, how it scales, and its statistics.
-
-Row F2 is here too: how long it takes from the start of a process to a first score.
-"""
+"""Rows J: expectation maximisation of Joint Bayes against a loop over people, how it scales, and its statistics."""
 
 import importlib
-import subprocess
-import sys
-import time
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.rows import Row, Timed, cost, seconds, speedup
+from benchmarks import floors
+from benchmarks.rows import Row, cost, speedup
 from jaxface import joint_bayes
 from jaxface.data import synthetic
 from jaxface.joint_bayes import em, posterior
@@ -22,6 +17,9 @@ from jaxface.joint_bayes.stats import GroupedStats
 _ITERATIONS = 20
 _PEOPLE, _IMAGES = 2000, 45911
 _SEED = 20260711
+_EM_WORK = (
+    "X'X once; in each iteration the eigenvectors of a d x d matrix and three products with the rows of the E-step"
+)
 
 
 class Problem(NamedTuple):
@@ -86,6 +84,17 @@ def _same_model(problem: Problem, ours: Any, theirs: tuple[np.ndarray, np.ndarra
     return f"covariances after {_ITERATIONS} iterations, to {worst:.0e}"
 
 
+def _floor(problem: Problem) -> Any:
+    rows = jnp.asarray(problem.x[: _num_rows(np.bincount(problem.ids), problem.x.shape[1])])
+    start = floors.moment(problem.x)
+    return floors.em_iterations(rows, start / len(problem.x), num_iters=_ITERATIONS)
+
+
+def _num_rows(count: np.ndarray, d: int) -> int:
+    """The rows of an E-step: at most d + 1 for each different number of images."""
+    return int(np.minimum(np.unique(count[count > 0], return_counts=True)[1], d + 1).sum())
+
+
 def _em_row(name: str, d: int, dtype: str, target: float, their_dtype: str | None = None) -> Row:
     peer = "NumPy loop over people, one inverse for each number of images"
     return Row(
@@ -100,6 +109,8 @@ def _em_row(name: str, d: int, dtype: str, target: float, their_dtype: str | Non
         target=speedup(at_least=target),
         packages=("numpy",),
         x64=dtype == "float64",
+        floor=_floor,
+        floor_work=_EM_WORK,
     )
 
 
@@ -178,6 +189,8 @@ def _growth_row(name: str, what: str, larger: tuple[int, int], smaller: tuple[in
         theirs=lambda problems: _iterations(problems[1]),
         agree=_both_finite,
         target=cost(at_most=target),
+        floor=lambda problems: floors.em_iterations(problems[0][0].rows, problems[0][0].within, num_iters=_ITERATIONS),
+        floor_work="that of J1 without X'X",
     )
 
 
@@ -204,49 +217,7 @@ def _same_moment(_: Any, ours: joint_bayes.Stats, theirs: jax.Array) -> str:
     return f"second moment, to {worst:.0e}"
 
 
-_FIRST_SCORE = """
-import jax, numpy as np
-from jaxface import joint_bayes
-from jaxface.runtime import environment, resources
-resources.freeze_imports()
-environment.use_compilation_cache()
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-eye, one = np.eye(128, dtype=np.float32), np.ones(128, np.float32)
-model = joint_bayes.JointBayes(mean=0 * one, identity_cov=eye, noise_cov=2 * eye)
-print(float(jax.jit(joint_bayes.llr)(model, one, one)))
-"""
-_FIRST_LDA = "import sklearn.discriminant_analysis; print(0.0)"
-
-
-def _process(code: str) -> Timed:
-    """A whole Python process: from its start to its end."""
-    begin = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return Timed(float(done.stdout), time.perf_counter() - begin)
-
-
-def _right_score(_: None, ours: float, __: float) -> str:
-    # 128 directions with l = 1/2 and x = 1 under noise 2: z = 1 / sqrt 2 in each.
-    ratio, z = 0.5, np.sqrt(0.5)
-    one, two = ratio / (1 + ratio), ratio / (1 + 2 * ratio)
-    expected = 128 * (two * (2 * z) ** 2 / 2 - one * z**2 + np.log1p(ratio) - np.log1p(2 * ratio) / 2)
-    assert abs(ours - expected) < 1e-3 * abs(expected), f"{ours} is not {expected}"
-    return f"the score is {expected:.3f}"
-
-
 ROWS = (
-    Row(
-        name="F2",
-        work="process start to a first Joint Bayes score, d = 128, programs in the compilation cache",
-        peer="import of scikit-learn's LDA alone",
-        dtype="float32",
-        data=lambda: None,
-        ours=lambda _: _process(_FIRST_SCORE),
-        theirs=lambda _: _process(_FIRST_LDA),
-        agree=_right_score,
-        target=seconds(at_most=0.6),
-        packages=("scikit-learn",),
-    ),
     _em_row("J1.f64", 128, "float64", 25.0),
     _em_row("J1.f32", 128, "float32", 50.0),
     _em_row("J1.f32.default", 128, "float32", 50.0, their_dtype="float64"),
@@ -265,6 +236,8 @@ ROWS = (
         target=speedup(at_least=3.5),
         packages=("speechbrain",),
         x64=True,
+        floor=lambda recordings: _floor(recordings.problem),
+        floor_work=_EM_WORK,
     ),
     _growth_row("J3.images", "with an eighth of the images", (2000, 8 * 46000), (2000, 46000), 1.1),
     _growth_row("J3.people", "with an eighth of the people", (8 * 2500, 8 * 57500), (2500, 57500), 1.3),
@@ -278,5 +251,7 @@ ROWS = (
         theirs=_product,
         agree=_same_moment,
         target=cost(at_most=2.0),
+        floor=_product,
+        floor_work="X'X",
     ),
 )

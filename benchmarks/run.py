@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from benchmarks import (
     dictionaries,
     ensembles,
+    evaluation,
     features,
     foundation,
     gallery,
@@ -17,9 +18,11 @@ from benchmarks import (
     measure,
     memory,
     mixtures,
+    people,
     report,
     rows,
     sparse,
+    startup,
     streaming,
     subspaces,
 )
@@ -27,7 +30,10 @@ from benchmarks.rows import Row
 from jaxface.runtime import resources
 
 # One module of rows a line; a new file of rows is added here.
-GROUPS = (foundation, joint_bayes, streaming, dictionaries, gallery, subspaces, ensembles, features, mixtures, sparse)
+GROUPS = (
+    foundation, startup, joint_bayes, streaming, dictionaries, gallery, subspaces, ensembles, features, mixtures,
+    sparse, people, evaluation,
+)  # fmt: skip
 
 ROWS: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.ROWS)
 FEWEST_REPEATS = 7

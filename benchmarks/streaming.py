@@ -231,6 +231,9 @@ ROWS = (
         theirs=products,
         agree=_recovered,
         target=cost(at_most=1.5),
+        floor=products,
+        floor_work="the peer of this row",
+        is_weighed=False,  # the limits have the memory of a process that only fits
         quantities=(Quantity("peak memory", "GB", _peak, 2.0),),
     ),
 )

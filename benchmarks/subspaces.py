@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks import floors
 from benchmarks.rows import Row, speedup
 from jaxface.data import groups as data_groups
 from jaxface.linalg import gram
@@ -84,8 +85,10 @@ def _angle(ours: np.ndarray, theirs: np.ndarray) -> str:
     return f"{theirs.shape[1]} directions, sine of the largest angle {angle:.0e}"
 
 
-def _numpy_row(name: str, work: str, peer: str, data: Any, sides: tuple[Any, Any, Any], target: float) -> Row:
-    """A row in float64 against NumPy; sides: ours, theirs, and the check that they agree."""
+def _numpy_row(
+    name: str, work: str, peer: str, data: Any, sides: tuple[Any, Any, Any], target: float, floor: tuple[Any, str]
+) -> Row:
+    """A row in float64 against NumPy; sides: ours, theirs, and the check that they agree; floor: and what it does."""
     ours, theirs, agree = sides
     return Row(
         name=name,
@@ -99,13 +102,21 @@ def _numpy_row(name: str, work: str, peer: str, data: Any, sides: tuple[Any, Any
         target=speedup(at_least=target),
         packages=("numpy",),
         x64=True,
+        floor=floor[0],
+        floor_work=floor[1],
     )
+
+
+_FLOOR = (
+    lambda problem: floors.null_space(problem.x, num_directions=problem.num_groups - 1),
+    "the Gram matrix of the samples, its Cholesky factor, and one product for the directions",
+)
 
 
 def _linear_row(name: str, size: tuple[int, int, int], peer: str, theirs: Callable[..., Any], target: float) -> Row:
     n, d, num_groups = size
     work = f"NP-PER, {n:,} samples of {d:,} dimensions in {num_groups} groups"
-    return _numpy_row(name, work, peer, lambda: _problem(*size), (_ours, theirs, _same_subspace), target)
+    return _numpy_row(name, work, peer, lambda: _problem(*size), (_ours, theirs, _same_subspace), target, _FLOOR)
 
 
 _BANDWIDTH = 60.0
@@ -209,6 +220,10 @@ ROWS = (
         lambda: _problem(1500, 1024, 300),
         (_kernel_ours, _kernel_by_scatters, _same_coefficients),
         6.0,
+        (
+            lambda problem: floors.kernel_null_space(problem.x, num_directions=problem.num_groups - 1),
+            "the kernel matrix, its Cholesky factor, and one triangular solve for the coefficients",
+        ),
     ),
     _numpy_row(
         "N3.rca",
@@ -217,6 +232,10 @@ ROWS = (
         lambda: _problem(2600, 2304, 260),  # enough for the peer, whose covariance must be invertible
         (_rca_ours, _rca_by_covariances, _both_white),
         15.0,
+        (
+            lambda problem: floors.leading_axes(problem.x, num_axes=_RCA_COMPONENTS),
+            "two products of the samples with 100 columns, and a factorisation of that size",
+        ),
     ),
     _numpy_row(
         "N4",
@@ -225,5 +244,9 @@ ROWS = (
         _draws,
         (_draws_ours, _draws_loop, _same_draws),
         5.0,
+        (
+            lambda draws: floors.drawn_null_spaces(draws.x, num_draws=len(draws.rows), num_directions=119),
+            "the Gram matrix of all images once, its Cholesky factor, and the bases of all draws as one product",
+        ),
     ),
 )
