@@ -45,7 +45,7 @@ def _heap() -> Heap:
 
 def _by_ratios(heap: Heap) -> np.ndarray:
     """Rounds of merges and sweeps of moves, by log-likelihood ratios of sets."""
-    z = np.asarray(joint_bayes.project(heap.basis, heap.x))
+    z = np.asarray((heap.x - heap.basis.mean) @ heap.basis.vectors)
     alpha = partition_priors.concentration(_PEOPLE, num_images=_IMAGES)
     gain = functools.partial(joint_bayes.set_llr_matrix, heap.basis)
     return agglomerative.fit(gains.items(z), gain=gain, prior=partition_priors.ewens(alpha))[0].labels
