@@ -48,6 +48,11 @@ def get_config(variant: str | None = None) -> ConfigDict:
         "LDA, Joint Bayes",
         "whitened, one length, Joint Bayes",
     )
+    config.quality = placeholder(
+        str
+    )  # of photos: an array of the .npz, FILE.csv:COLUMN, or length; see docs/quality.md
+    config.num_quality_bins = 8
+    config.quality_exponents = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # of weights; held-out people choose
     config.num_components = 150  # most axes of a reduction; None keeps all
     config.num_iters = 30  # of EM
     config.num_resamples = 1000  # of the people, for intervals

@@ -14,22 +14,22 @@ import jax.numpy as jnp
 import numpy as np
 from ml_collections import ConfigDict
 
+from experiments.common import weighted
 from experiments.quality import degrade
 from experiments.quality.measured import MEASURED
 from jaxface import joint_bayes, verifier
-from jaxface.core import blocks, prng
+from jaxface.core import prng
 from jaxface.core.fitinfo import raise_if_failed
 from jaxface.core.labels import dense
 from jaxface.data import pairs, splits
 from jaxface.data.splits import Split
-from jaxface.joint_bayes import JointBayes, ScoringBasis, SetSums, quality
+from jaxface.joint_bayes import JointBayes, quality
 from jaxface.losses import calibration
 
 PLAIN = "without weights"
 KNOWN = "known kind and amount"
 BOTH = "sharpness and contrast"
 FORMS = {"as they are": False, "one length": True}  # of the features
-_BLOCK_SIZE = 32_768  # pairs in flight
 
 
 class Graded(NamedTuple):
@@ -106,7 +106,9 @@ def scores_of_fold(config: ConfigDict, arrays: Mapping[str, np.ndarray], split: 
     every = ((name, each) for name, x in features.items() for each in fits(config, arrays, x, split))
     for form, fitted in every:
         of_test, of_held = (
-            _scores(fitted, features[form], rows[np.stack([trial.first, trial.second], axis=1)])
+            weighted.pair_scores(
+                fitted.model, fitted.weights, features[form], rows[np.stack([trial.first, trial.second], axis=1)]
+            )
             for rows, trial in ((split.test, test), (split.held_out, held))
         )
         affine, info = calibration.fit(of_held, held.is_same)
@@ -171,21 +173,3 @@ def _ids_within(ids: np.ndarray, rows: np.ndarray) -> np.ndarray:
     found = np.full(len(ids), -1, np.int32)
     found[rows] = dense(ids[rows]).ids
     return found
-
-
-def _scores(fitted: Fitted, x: jax.Array, index: np.ndarray) -> np.ndarray:
-    """Log-likelihood ratios `[p]` of pairs of rows `[p, 2]`."""
-    basis = joint_bayes.diagonalize(fitted.model)
-    photos = joint_bayes.set_sums(basis, x, np.arange(len(x)), num_sets=len(x), weights=fitted.weights)
-    return np.asarray(_of_pairs(basis, photos, jnp.asarray(index)))
-
-
-@jax.jit
-def _of_pairs(basis: ScoringBasis, photos: SetSums, index: jax.Array) -> jax.Array:
-    """Pair by pair: the weights of two photos make one of many sums, and a product for each would be a program."""
-
-    def score(pair: jax.Array) -> jax.Array:
-        first, second = (jax.tree.map(lambda leaf, row=row: leaf[row], photos) for row in pair)
-        return joint_bayes.set_llr(basis, *first, *second)
-
-    return blocks.map_rows(score, index, block_size=_BLOCK_SIZE)

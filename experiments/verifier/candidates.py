@@ -14,6 +14,7 @@ from ml_collections import ConfigDict
 
 from experiments.common import fields
 from experiments.common.inputs import Vectors
+from experiments.verifier import graded
 from experiments.verifier.sides import Sides
 from jaxface import metrics, verifier
 from jaxface.core import checks, prng
@@ -41,6 +42,10 @@ def check(config: ConfigDict) -> None:
     checks.between("config.share_calibrate", config.share_calibrate, 0, 0.9)
     fields.shares(config, "far", above_zero=True)
     fields.words(config, "kinds", kinds.KINDS)
+    fields.counts(config, "num_quality_bins", minimum=2)
+    fields.not_negative(config, "quality_exponents")
+    if config.quality is not None and config.data.loader == "stream":
+        raise ValueError("config.quality needs vectors in memory: take another loader than stream.")
     if config.data.root is None and config.data.loader != "orl":
         raise ValueError("--config.data.root is missing: name your embeddings, images or photos.")
     for name in ("prior", "presence_prior"):
@@ -48,11 +53,16 @@ def check(config: ConfigDict) -> None:
 
 
 def measure(
-    config: ConfigDict, vectors: Vectors, steps: ImagePipeline, side: Sides, number: int
+    config: ConfigDict,
+    vectors: Vectors,
+    steps: ImagePipeline,
+    side: Sides,
+    number: int,
+    levels: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
     """The arrays of a fold's stage: calibrated ratios of every kind, the choice, and the chosen verifier.
 
-    A kind whose fit failed has NaN ratios.
+    A kind whose fit failed has NaN ratios. With the quality `levels` `[n]` of the vectors also those by quality.
     """
     split, rows, trial = side
     key = prng.stream(jax.random.fold_in(jax.random.key(config.seed), number), "verifier")
@@ -67,7 +77,8 @@ def measure(
     model = with_presence(config, model, vectors, _limited(config, vectors, split.held_out))
     nothing = np.full(len(trial.first), np.nan)
     scores = [nothing if each is None else _scores(each, vectors, rows, trial) for each in fitted]
-    return {
+    by_quality = {} if levels is None else graded.measure(config, vectors, levels, side, fitted)
+    return by_quality | {
         "held out": held_out,
         "chosen": np.asarray(chosen),
         "model": np.frombuffer(params_io.to_bytes(model, notes={"kind": config.kinds[chosen]}), np.uint8),

@@ -68,10 +68,11 @@ def pool(
 
 def measure(config: ConfigDict, pooled: Pooled) -> dict[str, Evidence]:
     """The evidence of every kind; resamples are the same people for all."""
-    return {name: _evidence(config, pooled, ratios) for name, ratios in pooled.ratios.items()}
+    return {name: of_ratios(config, pooled, ratios) for name, ratios in pooled.ratios.items()}
 
 
-def _evidence(config: ConfigDict, pooled: Pooled, ratios: np.ndarray) -> Evidence:
+def of_ratios(config: ConfigDict, pooled: Pooled, ratios: np.ndarray) -> Evidence:
+    """The evidence of ratios `[p]` of the pooled pairs."""
     curve = metrics.roc(ratios, pooled.is_same)
     drawn = draws.resample_subjects(
         ratios,

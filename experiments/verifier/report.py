@@ -45,13 +45,14 @@ def headline(config: ConfigDict, measured: Sequence[Arrays], found: Found) -> Ta
     chosen = np.array([int(arrays["chosen"]) for arrays in measured])
     picked = candidates.names_of(config.kinds, chosen)
     lost = ", ".join(name for name in config.kinds if name not in found)
-    caption = f"Everybody tested once; {_resampled(config)}. Chosen: {picked}."
+    caption = f"Everybody tested once; {resampled(config)}. Chosen: {picked}."
     if lost:
         caption += f" Without numbers: {lost}, whose fit fails in some fold, as with few people for so many dimensions."
     return Table(columns(config), rows, caption)
 
 
-def _resampled(config: ConfigDict, drawn: str = "the people") -> str:
+def resampled(config: ConfigDict, drawn: str = "the people") -> str:
+    """How intervals came about, for a caption."""
     return f"95 % intervals from {config.num_resamples:,} resamples of {drawn}"
 
 
@@ -65,10 +66,11 @@ def estimates(config: ConfigDict, found: Evidence | None) -> tuple[Cell, ...]:
     """A cell for each measure; without numbers where a fit failed."""
     if found is None:
         return (Estimate(np.nan),) * (3 + len(config.far))
-    return _cells(found.intervals)
+    return cells(found.intervals)
 
 
-def _cells(over: SubjectIntervals | SubjectDifferences) -> tuple[Estimate, ...]:
+def cells(over: SubjectIntervals | SubjectDifferences) -> tuple[Estimate, ...]:
+    """Estimates with their intervals, or differences with theirs."""
     each_rate = (Interval(*ends) for ends in zip(*map(np.atleast_1d, over.verification_rate), strict=True))
     of_rates = (percent_interval(each, digits=2) for each in (over.eer, *each_rate))
     return (*of_rates, *(with_interval(each, digits=4) for each in (over.cllr, over.min_cllr)))
@@ -80,12 +82,14 @@ def sections(
     first: Sides,
     measured: Sequence[Arrays],
     found: Found,
+    graded: Section | None,
     identification: Section | None,
     decided: Decisions | None,
 ) -> list[Section]:
     """The body of the report."""
     parts = [
         differences(config, found) if evidence.REFERENCE in found else None,
+        graded,
         _saved(config, workdir, first, measured[0]),
         identification,
         None if decided is None else _decisions(config, decided),
@@ -99,14 +103,14 @@ def differences(config: ConfigDict, found: Found, drawn: str = "the people") -> 
     rows: list[tuple[Cell, ...]] = []
     for name, each in found.items():
         if name != evidence.REFERENCE:
-            rows.append((name, *_cells(each.less(reference))))
+            rows.append((name, *cells(each.less(reference))))
     curves = {name: each.curve for name, each in found.items() if name in config.kinds}
     return Section(
         "Against the plain cosine",
         (
             "Each row is a kind of verifier less the plain cosine on the same people; rates in points. An interval "
             "without zero says which is better for people like these.",
-            Table(columns(config), rows, f"Differences; {_resampled(config, drawn)}"),
+            Table(columns(config), rows, f"Differences; {resampled(config, drawn)}"),
             Picture("det-kinds.svg", figures.to_svg(score_figures.det(curves)), "Errors of every kind, all people."),
         ),
     )

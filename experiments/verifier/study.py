@@ -17,7 +17,7 @@ from experiments.common.inputs import Vectors
 from experiments.common.publish import publish
 from experiments.embed import study as embed
 from experiments.score import verification as scoring
-from experiments.verifier import candidates, evidence, report, sides, strangers, streamed
+from experiments.verifier import candidates, evidence, graded, report, sides, strangers, streamed
 from jaxface import verifier
 from jaxface.faces import pipeline
 from jaxface.runtime import params_io
@@ -30,16 +30,18 @@ SAVED = "params/verifier.safetensors"
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Measures every kind over the folds, saves the verifier of the first, and decides on the pairs of a file."""
     candidates.check(config)
-    workdir.uses(data=inputs.path_of(config.data), pairs=config.pairs, trials=config.trials, **config.people)
+    named = {"pairs": config.pairs, "trials": config.trials, "quality": graded.path_of(config)}
+    workdir.uses(data=inputs.path_of(config.data), **named, **config.people)
     if config.data.loader == "stream":
         return streamed.run(config, workdir)
     steps = pipeline.build(config.image_steps)
     is_photos = config.data.loader == "photos"
     vectors = embed.vectors_of_photos(config, workdir) if is_photos else inputs.load_vectors(config.data, steps)
     steps = steps if vectors.images is not None else pipeline.build(())
+    levels = graded.read(config, vectors)
     drawn = sides.deal(config, vectors)
     measured = [
-        workdir.stage(f"fold-{k}", partial(candidates.measure, config, vectors, steps, side, k))
+        workdir.stage(f"fold-{k}", partial(candidates.measure, config, vectors, steps, side, k, levels))
         for k, side in enumerate(drawn)
     ]
     workdir.write_bytes(SAVED, measured[0]["model"].tobytes())
@@ -49,6 +51,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     decided = _decide(config, workdir, vectors, model) if config.pairs is not None else None
     pooled = evidence.pool(config, vectors, drawn, measured)
     found = evidence.measure(config, pooled)
+    by_quality, of_quality = graded.section(config, measured, pooled, found) if levels is not None else (None, {})
     publish(
         workdir,
         title="A verifier and its evidence",
@@ -60,6 +63,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
             drawn[0],
             measured,
             found,
+            by_quality,
             strangers.section(config, model, vectors, drawn[0].split),
             decided,
         ),
@@ -70,7 +74,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         for kind, each in found.items()
         for name, value in evidence.numbers(config, each).items()
     }
-    return results | {"saved verifier": config.kinds[int(measured[0]["chosen"])]}
+    return results | of_quality | {"saved verifier": config.kinds[int(measured[0]["chosen"])]}
 
 
 def _decide(config: ConfigDict, workdir: Workdir, vectors: Vectors, model: Verifier) -> scoring.Decisions:
