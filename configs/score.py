@@ -28,7 +28,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.num_best = 1  # identify: people listed for each probe in candidates.csv, the one with most evidence first
     config.far = placeholder(float)  # share of impostors, or of strangers, who may pass; instead of the prior
     config.strangers = _folder(min_people=1)  # with far: known people who are in no fit and not in your data
-    config.cohort = _folder(min_people=0)  # verify: strangers to everything here, for s-normed scores beside the ratios
+    config.cohort = _folder(min_people=0)  # strangers to everything here, for s-normed scores beside the ratios
     config.cohort_best = placeholder(int)  # of the cohort, the nearest alone: some hundred; None takes all
     config.max_images = 10  # with far: of a stranger in pairs
     config.num_resamples = 1000  # with far: of the strangers, for the interval of pairs

@@ -67,6 +67,7 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.pairs = placeholder(str)  # CSV of pairs of files to decide on, with the header a,b or a,b,same
     config.prior = 0.5  # of one person, for these decisions
     config.presence_prior = 0.05  # of somebody enrolled, in the report's table of identification
+    config.norms = False  # report identification by normalised scores too
     config.min_score = 0.6  # photos: of a detected face
     config.face = "weighted"  # photos, of several faces: size less distance from the centre; or largest, central
     config.max_side = 640  # photos: pixels; larger ones are searched in a smaller copy

@@ -8,7 +8,7 @@ from ml_collections import ConfigDict
 
 from experiments.common import inputs
 from experiments.common.inputs import Vectors
-from experiments.score import false_accepts, report
+from experiments.score import false_accepts, norms, report
 from jaxface import verifier
 from jaxface.data import overlap
 from jaxface.reports.tables import Cell, Table
@@ -66,6 +66,9 @@ def run(config: ConfigDict, workdir: Workdir, model: Verifier) -> dict[str, Any]
         results["rate of strangers given a name"] = float(named[stranger].mean())
     if known.any():
         results["rate of enrolled people called unknown"] = float((~named)[known].mean())
+    if config.cohort.root is not None:
+        sides = {"gallery": gallery, "probes": probes} | ({} if stated is None else {"strangers": strangers})
+        results |= norms.compare(config, workdir, model, sides, enrolled, is_known=known, is_stranger=stranger)
     shown: list[tuple[Cell, ...]] = [
         (file, str(person), float(evidence), float(probability), str(name))
         for file, person, evidence, probability, name, _ in rows[:_NUM_SHOWN]

@@ -83,7 +83,7 @@ def sections(
     measured: Sequence[Arrays],
     found: Found,
     graded: Section | None,
-    identification: Section | None,
+    identification: Sequence[Section | None],
     decided: Decisions | None,
 ) -> list[Section]:
     """The body of the report."""
@@ -91,7 +91,7 @@ def sections(
         differences(config, found) if evidence.REFERENCE in found else None,
         graded,
         _saved(config, workdir, first, measured[0]),
-        identification,
+        *identification,
         None if decided is None else _decisions(config, decided),
     ]
     return [part for part in parts if part is not None]

@@ -17,7 +17,7 @@ from experiments.common.inputs import Vectors
 from experiments.common.publish import publish
 from experiments.embed import study as embed
 from experiments.score import verification as scoring
-from experiments.verifier import candidates, evidence, graded, report, sides, strangers, streamed
+from experiments.verifier import candidates, evidence, graded, report, sides, strangers, streamed, tail
 from jaxface import verifier
 from jaxface.faces import pipeline
 from jaxface.runtime import params_io
@@ -52,6 +52,9 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     pooled = evidence.pool(config, vectors, drawn, measured)
     found = evidence.measure(config, pooled)
     by_quality, of_quality = graded.section(config, measured, pooled, found) if levels is not None else (None, {})
+    normed, of_norms = None, dict[str, float]()
+    if config.norms and (games := strangers.draws(config, model, vectors, drawn[0].split)):
+        normed, of_norms = tail.section(config, model, games)
     publish(
         workdir,
         title="A verifier and its evidence",
@@ -64,7 +67,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
             measured,
             found,
             by_quality,
-            strangers.section(config, model, vectors, drawn[0].split),
+            (strangers.section(config, model, vectors, drawn[0].split), normed),
             decided,
         ),
         credits=(vectors.credit,),
@@ -74,7 +77,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         for kind, each in found.items()
         for name, value in evidence.numbers(config, each).items()
     }
-    return results | of_quality | {"saved verifier": config.kinds[int(measured[0]["chosen"])]}
+    return results | of_quality | of_norms | {"saved verifier": config.kinds[int(measured[0]["chosen"])]}
 
 
 def _decide(config: ConfigDict, workdir: Workdir, vectors: Vectors, model: Verifier) -> scoring.Decisions:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from configs import verify as verify_config
+from experiments.common import identification_norms
 from experiments.score import study as score
 from experiments.verify import study as verify
 from jaxface import data, metrics, verifier
@@ -116,6 +117,37 @@ def test_a_rate_of_strangers_sets_the_threshold_of_names(known, tmp_path):
     config.unlock().probes.root = settings["strangers__root"]
     with pytest.raises(ValueError, match="strangers and probes must show different people; 'p16'"):
         launch.execute(score.run, config.lock(), tmp_path / "both")
+
+
+def test_identification_by_norms_beside_the_evidence(known, tmp_path):
+    folder, model, x, ids = known
+    first = np.arange(len(ids)) % 4 == 0
+    sides = {
+        "gallery": (ids < 8) & first,
+        "probes": (ids < 14) & ~first,
+        "strangers": (ids >= 14) & (ids < 22),
+        "cohort": ids >= 22,
+    }
+    for name, rows in sides.items():
+        vectors_file(tmp_path / f"{name}.npz", x[rows], ids[rows])
+    settings = {f"{name}__root": str(tmp_path / f"{name}.npz") for name in sides}
+    loaders = {f"{name}__loader": "embeddings" for name in sides}
+    config = scoring("identify", model=str(folder / "model.safetensors"), far=0.2, **settings, **loaders)
+    found = launch.execute(score.run, config, tmp_path / "who")
+    for name in ("strangers given a name", "enrolled people called unknown"):
+        assert found[f"rate of {name}, evidence"] == found[f"rate of {name}"]
+        assert 0 <= found[f"rate of {name}, adaptive s-norm"] <= 1
+    with (tmp_path / "who" / "norms.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == sides["probes"].sum()
+    z = {name: np.asarray(verifier.encode_vectors(model, x[rows])) for name, rows in sides.items()}
+    gallery = verifier.enroll(z["gallery"], ids[sides["gallery"]], num_people=8)
+    best = identification_norms.best(model, gallery, z["probes"], z["cohort"], num_best=None)["adaptive s-norm"]
+    assert [float(row["adaptive s-norm: score"]) for row in rows] == pytest.approx(best.score.tolist(), abs=1e-5)
+    assert [row["adaptive s-norm: person"] for row in rows] == [f"p{k:02d}" for k in best.person]
+    vectors_file(tmp_path / "cohort.npz", x[ids >= 13], ids[ids >= 13])
+    with pytest.raises(ValueError, match=r"cohort.*probes|probes.*cohort"):
+        launch.execute(score.run, config, tmp_path / "again")
 
 
 def test_a_rate_of_impostors_sets_the_threshold_of_pairs(known, tmp_path):

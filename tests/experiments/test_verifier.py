@@ -11,9 +11,10 @@ import pytest
 
 from configs import score as score_config
 from configs import verifier as configs
+from experiments.common import identification_norms
 from experiments.common.inputs import Vectors
 from experiments.score import study as score
-from experiments.verifier import candidates, evidence, sides, strangers
+from experiments.verifier import candidates, evidence, sides, strangers, tail
 from experiments.verifier import streamed as streaming
 from experiments.verifier.study import run
 from jaxface import metrics, verifier
@@ -200,6 +201,34 @@ def test_strangers_are_told_from_enrolled_people(made):
     at_rate = strangers.threshold(model, drawn, 0.2)
     assert at_rate.num_people == len(set(ids[split.held_out]))
     assert len(strangers.draws(config, model, vectors, split)) == strangers.NUM_DRAWS
+
+
+def test_every_rule_of_identification_has_its_threshold_from_strangers(made):
+    features, ids = made
+    config = settings("unused", kinds=("Joint Bayes",), far=(0.2,))
+    vectors = Vectors(x=features, ids=ids.astype(np.int32), names=tuple(range(45)))
+    split = sides.deal(config, vectors)[0].split
+    model = verifier.fit_kind(
+        jax.random.key(0), verifier.KINDS["Joint Bayes"], features, ids.astype(np.int32), num_people=45, num_iters=5
+    )[0]
+    games = strangers.draws(config, model, vectors, split)[:2]
+    found = tail.rates(config, model, games[0])
+    assert list(found) == ["evidence", "ratio", "s-norm in closed form", "adaptive s-norm"]
+    assert found["evidence"] == found["ratio"]  # without a presence the evidence is the ratio less log N
+    others = games[0].held_out_ids % 2 == 1
+    bests = [
+        identification_norms.best(model, games[0].gallery, z, games[0].held_out[~others], num_best=tail.NUM_BEST)
+        for z in (games[0].held_out[others], games[0].probes)
+    ]
+    for rule in found:
+        least = metrics.stranger_threshold(bests[0][rule].score, games[0].held_out_ids[others], far=0.2).threshold
+        is_named, is_known = bests[1][rule].score >= least, games[0].mate >= 0
+        assert found[rule][0.2] == (is_named[~is_known].mean(), 1 - is_named[is_known].mean())
+    section, results = tail.section(config, model, games)
+    assert section.title == "Norms in the tail of identification"
+    assert results["adaptive s-norm, FAR 0.2: strangers named"] == pytest.approx(
+        np.mean([tail.rates(config, model, each)["adaptive s-norm"][0.2][0] for each in games])
+    )
 
 
 def test_a_kind_that_cannot_be_fitted_is_left_out(tmp_path):

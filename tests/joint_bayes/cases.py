@@ -268,6 +268,14 @@ CASES = [
     ),
     Case(adaptation.kaldi, lambda r: (a_model(r), a_target(r)), {"to_identity": 0.7, "to_noise": 0.3}, factor=1000),
     Case(strangers.stranger_moments, lambda r: (basis(r), images(r)), grad=(1,), factor=10),
+    Case(
+        strangers.stranger_moments,
+        lambda r: (basis(r), images(r)[:4]),
+        {"counts": SIZES.astype(np.float32)},
+        grad=(1,),
+        factor=10,
+        variant="sets",
+    ),
     Case(scores.score_projections, lambda r: (basis(r), images(r), images(r)), grad=(0, 1, 2)),
 ]
 

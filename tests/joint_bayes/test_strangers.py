@@ -1,6 +1,7 @@
 """Scores against strangers: the closed form is the limit of a cohort, and its own quadratic form."""
 
 import numpy as np
+import pytest
 
 from jaxface import joint_bayes
 from jaxface.joint_bayes import ScoringBasis
@@ -31,3 +32,18 @@ def test_one_dimension_by_quadrature():
     found = joint_bayes.stranger_moments(basis, z)
     assert_close(found.mean, mean, factor=10)
     assert_close(found.spread, np.sqrt((scores - mean[:, None]) ** 2 @ weights), factor=10)
+
+
+@pytest.mark.parametrize("m", [1, 2, 5])
+def test_sets_of_several_images_by_quadrature(m):
+    basis = ScoringBasis(mean=np.zeros(1), vectors=np.eye(1), values=np.array([1.7]))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(12)
+    weights = weights / weights.sum()
+    sums, ones = np.array([[0.3], [-4.0]]), np.ones(12)
+    scores = np.asarray(joint_bayes.set_llr_matrix(basis, sums, [m, m], np.sqrt(2.7) * nodes[:, None], ones))
+    mean = scores @ weights
+    found = joint_bayes.stranger_moments(basis, sums, np.array([m, m]))
+    assert_close(found.mean, mean, factor=10)
+    assert_close(found.spread, np.sqrt((scores - mean[:, None]) ** 2 @ weights), factor=10)
+    if m == 1:
+        assert_close(found, joint_bayes.stranger_moments(basis, sums))
