@@ -93,13 +93,17 @@ def test_positive_parts_take_nothing_away(model, target):
             assert least(after - before) > -1e-10
             if gamma == 1.0:
                 assert least(after - a @ before @ a.T) > -1e-10
+        assert np.linalg.matrix_rank(found.identity_cov, tol=1e-9) > 2
     found, _ = adaptation.kaldi(model, target, to_identity=0.6, to_noise=0.4)
     assert least(total(found) - total(model)) > -1e-10
     assert least(total(found) - target.covariance) > -1e-10
     assert np.linalg.matrix_rank(found.identity_cov, tol=1e-9) > 2
     smaller = target._replace(covariance=total(model) - 0.05 * np.asarray(model.noise_cov))
-    kept, _ = adaptation.kaldi(model, smaller, to_identity=0.7, to_noise=0.3)
-    assert_close(kept.noise_cov, model.noise_cov, factor=1e3)
+    half = target._replace(covariance=0.5 * total(model))
+    for there, method in ((smaller, "kaldi"), (half, "kaldi"), (half, "coral+")):
+        kept, _ = METHODS[method](model, there)
+        assert_close((kept.identity_cov, kept.noise_cov), (model.identity_cov, model.noise_cov), factor=1e3)
+        assert_close(kept.mean, there.mean)
 
 
 @pytest.mark.parametrize("from_mean", [0.0, 1.0])

@@ -85,6 +85,29 @@ def test_s_norm_repairs_images_of_different_noise(rng):
     assert repaired < raw - 0.02
 
 
+def test_on_data_of_the_model_itself_a_norm_loses(rng):
+    """The log-likelihood ratio is the best score there is."""
+    people = rng.normal(size=(700, 20))
+    images = [people + rng.normal(size=(700, 20)) for _ in range(2)]
+    (first, second), cohort = (each[:300] for each in images), images[0][300:]
+    matrix, same = ratios(first, second), np.eye(300, dtype=bool)
+    sides = norm.cohort_moments(ratios(first, cohort)), norm.cohort_moments(ratios(second, cohort))
+    raw, normed = (
+        metrics.min_cllr(metrics.roc(each.ravel(), same.ravel())) for each in (matrix, norm.s_norm(matrix, *sides))
+    )
+    assert raw < normed
+
+
+def test_one_unit_for_all_scores_and_a_cohort_of_copies(scores):
+    s, gallery, probes = scores
+    whole = norm.s_norm(s, *both(scores))
+    moved = norm.s_norm(3 * s - 2, *(norm.cohort_moments(3 * each - 2) for each in (gallery, probes)))
+    np.testing.assert_allclose(moved, whole, atol=1e-12)
+    copies = gallery.copy()
+    copies[0] = gallery[0, 0]
+    assert norm.cohort_moments(copies).spread[0] == pytest.approx(1e-6 * copies.std())
+
+
 def test_what_norms_refuse(scores):
     s, gallery, probes = scores
     of_gallery, of_probes = both(scores)

@@ -138,6 +138,37 @@ def test_the_likelihood_never_falls(rng):
     assert info.objective[-1] > info.objective[0] + 5
 
 
+def test_missing_views_are_not_imputed(rng):
+    """EM whose hidden variables are the missing entries too rises as well, but is behind at every step."""
+    model, (views, mask) = gaps.model(rng, k=1), gaps.samples(rng)
+    _, info = gaps.fit(model, views, mask, num_iters=5)
+    imputed, slow = model, []
+    for _ in range(5):
+        slow.append(reference.log_likelihood(imputed, views, mask))
+        new = tuple(View(*view) for view in reference.imputing_step(imputed, views, mask))
+        imputed = MultiviewMixture(log_weights=model.log_weights, views=new)
+    behind = np.asarray(info.objective) - slow
+    assert_close(behind[0], 0.0, factor=100)
+    assert (np.diff(slow) > 0).all()
+    assert behind[1:].min() > 1e-3
+
+
+def test_full_noise_ties_the_dimensions_of_a_view_and_needs_samples(rng):
+    """Cutting a view in two is another model; with fewer samples than dimensions the noise is floored, and reported."""
+    model, (views, mask) = gaps.model(rng, full=True, k=1), gaps.samples(rng)
+    last = model.views[2]
+    parts = (slice(0, 1), slice(1, None))
+    halves = [View(last.mean[:, own], last.loadings[:, own], last.noise[:, own, own]) for own in parts]
+    cut = MultiviewMixture(log_weights=model.log_weights, views=(*model.views[:2], *halves))
+    value = gaps.e_step(model, views, mask)[1]
+    other = gaps.e_step(cut, (*views[:2], *(views[2][:, own] for own in parts)), mask[:, [0, 1, 2, 2]])[1]
+    assert abs(float(value - other)) > 0.1
+    few = tuple(view[:3] for view in views)
+    fitted, info = gaps.fit(model, few, np.ones((3, 3), bool), num_iters=1)
+    assert float(info.jitter) > 0
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(fitted))
+
+
 def test_a_unit_scales_the_model(rng):
     """float32 data near 1e12, where squares of squares would leave the range."""
     model, (views, mask) = gaps.model(rng), gaps.samples(rng)

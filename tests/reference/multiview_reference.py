@@ -121,3 +121,32 @@ def slope(fn, x, step=1e-5):
             moved.append(fn(changed))
         found[at] = (moved[0] - 8 * moved[1] + 8 * moved[2] - moved[3]) / (12 * step)
     return found
+
+
+def imputing_step(model, views, mask):
+    """One EM step of one component with diagonal noise whose hidden variables are z and the missing entries.
+
+    The views (mean, W, Psi); every sample counts in every view, with its missing entries at their expected values.
+    """
+    ((_, mean, loadings, noise),) = components(model)
+    v, d = side_by_side(views, mask), loadings.shape[1]
+    e, b, s = np.zeros((d + 1, d + 1)), np.zeros((len(mean), d + 1)), np.zeros(len(mean))
+    for row, seen in zip(v, mask, strict=True):
+        (z,), (cov,) = posterior(model, row, np.flatnonzero(seen))
+        augmented, second = np.append(z, 1.0), np.zeros((d + 1, d + 1))
+        second[:d, :d] = cov
+        second += np.outer(augmented, augmented)
+        guess = np.concatenate([loadings, mean[:, None]], axis=1)
+        lost = np.isnan(row)
+        x = np.where(lost, guess @ augmented, row)
+        e += second
+        b += np.where(lost[:, None], guess @ second, np.outer(x, augmented))
+        s += np.where(lost, np.einsum("ij,jk,ik->i", guess, second, guess) + np.diag(noise), x**2)
+    both = np.linalg.solve(e, b.T).T
+    psi = (s - (both * b).sum(axis=1)) / len(v)
+    found, start = [], 0
+    for view in model.views:
+        own = slice(start, start + np.asarray(view.mean).shape[1])
+        found.append((both[None, own, d], both[None, own, :d], psi[None, own]))
+        start = own.stop
+    return found
