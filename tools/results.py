@@ -86,6 +86,7 @@ RUNS = (
     Run("kernel_maps"),
     Run("hallucinate"),
     Run("hallucinate", "lfw", ((DATA_ROOT, LFW),)),
+    Run("hallucinate", "overcomplete", ((DATA_ROOT, LFW),)),
     Run("super_vector"),
     Run("super_vector", "lfw", ((DATA_ROOT, LFW),)),
     Run("super_vector", "ablations"),

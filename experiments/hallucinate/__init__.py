@@ -9,6 +9,7 @@ streaming  a dictionary from one pass over a stream, killed and resumed at will
 claims     which statements of the paper hold on these faces
 found      what all folds found
 neutral    how much variation within people the reconstructions keep
-report     tables, galleries and figures; pairs_report, paper_report and stream_report write sections of it
+report     tables, galleries and figures; pairs_report, paper_report, growth_report and stream_report write some of
+           its sections
 study      the stages, one after the other
 """

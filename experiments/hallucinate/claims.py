@@ -45,9 +45,10 @@ class Claim(NamedTuple):
     @property
     def printed(self) -> float:
         """By so much in the paper (dB), NaN where it says nothing."""
-        if self.better not in PRINTED or self.worse not in PRINTED:
+        better, worse = PRINTED.get(self.better), PRINTED.get(self.worse)
+        if better is None or worse is None or better is worse:  # the same method of the paper, from other data
             return math.nan
-        return PRINTED[self.better].psnr - PRINTED[self.worse].psnr
+        return better.psnr - worse.psnr
 
 
 CLAIMS = (

@@ -76,7 +76,7 @@ def fidelity(found: Found, shown: tuple[str, ...]) -> Section:
             Picture(
                 "psnr_people.svg",
                 figures.to_svg(subjects),
-                "Markers: mean PSNR of a person, in one order of the people for all methods; lines: means of a method. "
+                "Markers: mean PSNR of a person, in one order of the people for all methods; lines: mean over people. "
                 "As Figure 6 of the paper.",
             ),
             Picture(

@@ -9,6 +9,7 @@ from ml_collections import ConfigDict
 from experiments.hallucinate import (
     bandwidths,
     claims,
+    growth_report,
     kernels,
     measurements,
     neutral,
@@ -71,6 +72,7 @@ def sections(
         _gallery(config, found),
         paper_report.tables(found, results),
         _claims(config, found, results),
+        *growth_report.sections(config, found),
         paper_report.fidelity(found, _shown(found)),
         neutral.section(found, num_resamples=config.num_resamples, seed=config.seed),
         paper_report.atoms(found),
@@ -150,10 +152,15 @@ def in_words(names: Names, psnr: Mapping[str, np.ndarray], results: Mapping[str,
 
 
 def _shown(found: Found) -> tuple[str, ...]:
-    """The methods in galleries and figures: those of the paper, ridge regression and the best of all."""
+    """The methods in galleries and figures: those of the paper, ridge regression and the best of all.
+
+    Of methods that differ in the number of faces alone, the one with the most.
+    """
     mean = {name: values.mean() for name, values in found.psnr.items()}
     best = max(mean, key=mean.__getitem__)
-    return tuple(name for name in mean if name in (*found.names.paper, "ridge", best))
+    return tuple(
+        name for name in mean if name in (*found.names.paper, "ridge", best) and name not in growth_report.FEWER_FACES
+    )
 
 
 def _inverses(found: Found) -> Section:

@@ -124,4 +124,6 @@ def test_people_are_named_by_what_their_dictionaries_leave(config, data):
 
 def test_the_paper_is_quoted_in_decibels():
     assert claims.Claim("fastfood_10x", "dw_ksvd").printed == pytest.approx(2.5094)
+    assert claims.Claim("streamed_5x", "streamed_dw_ksvd").printed == pytest.approx(1.2849)
     assert math.isnan(claims.Claim("network", "ridge").printed)
+    assert math.isnan(claims.Claim("streamed_5x", "fastfood_5x").printed)
