@@ -77,7 +77,7 @@ def with_visible(model: Hallucinator, image: ArrayLike, pixels: ArrayLike) -> ja
     """The image `[d]` with its visible pixels `[v]` put back."""
     checks.shapes(mean=(model.mean, "d"), image=(image, "d"), visible=(model.visible, "v"), pixels=(pixels, "v"))
     checks.floating(image=image, pixels=pixels)
-    if checks.is_concrete(model.visible) and np.max(model.visible) >= np.shape(image)[0]:
+    if checks.is_concrete(model.visible) and np.asarray(model.visible).max() >= np.shape(image)[0]:
         raise ValueError("model must see pixels; this one sees a measurement: use hallucination.with_measurement.")
     return jnp.asarray(image).at[model.visible].set(pixels)
 
