@@ -20,8 +20,8 @@ decimal point or a unit, outside of code and formulae.
 A number agrees if some number of the source rounds to it, a rate also in per cent. That says little where a run has
 hundreds of numbers, so what stands together must come from one place. The numbers of a row of a table come from one
 group of each source: a row or a column of a table of its report, or results that share a part of their names. An
-interval (A to B) and the number before it are one estimate. A table with the column `study` sums up: it states what
-another page states of the same runs. Standard library only.
+interval (A to B) or [A, B] and the number before it are one estimate. A table with the column `study` sums up: it
+states what another page states of the same runs. Standard library only.
 """
 
 import argparse
@@ -51,6 +51,7 @@ _COMMAND = re.compile(
 _ENDS = r"[+−-]?(\d*\.?\d+) to [+−-]?(\d*\.?\d+)"
 _INTERVAL = re.compile(rf"\((?:[^()]*?(\d*\.\d+)[^()\d]*, )?{_ENDS}")  # (2.9 points, 0.1 to 5.7)
 _AFTER = re.compile(rf"(\d*\.\d+)[^()\d.;]{{0,60}}\({_ENDS}")  # 4.9 points against the source (4.1 to 5.8)
+_BRACKETS = re.compile(r"(\d*\.?\d+) \[[−-]?(\d*\.?\d+), [−-]?(\d*\.?\d+)\]")  # 5.4 [3.4, 8.4]
 _OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
@@ -237,7 +238,8 @@ def _disagreeing(block: Block, numbers: list[Number], marker: Marker, sides: lis
     if block.head and "study" not in block.head and not _from_one_place(left, sides):
         yield f"{', '.join(number.text for number in left)} in the source, but not together"
     shown = {number.text for number in left}
-    for value, low, high in [*_INTERVAL.findall(block.text), *(() if block.head else _AFTER.findall(block.text))]:
+    patterns = (_INTERVAL, _BRACKETS) if block.head else (_INTERVAL, _BRACKETS, _AFTER)
+    for value, low, high in (match for pattern in patterns for match in pattern.findall(block.text)):
         estimate = number_of(value) if value in shown else None
         ends = number_of(low), number_of(high)
         if {low, high} <= shown and not any(side.has_interval(estimate, *ends) for side in sides):
