@@ -15,7 +15,8 @@ ratio and for 71 % by CCA.
 Expected error of the super vector on these four views of ORL: 5.6 % with nothing missing, 32.5 % with half of the views
 missing in training and at test.
 
-`:ablations` leaves out steps of the normalisation, and the prior of Joint Bayes; 3 minutes.
+`:ablations` leaves out steps of the normalisation, and the prior of Joint Bayes; 3 minutes. Expected error with 2
+images: 6.3 %, without rows of unit length 20.4, without the root 6.5, without both 15.3.
 
 `:lfw` takes the people of LFW with 20 images or more, `--config.data.root=LFW`, 4 minutes. Expected error with 5 images
 and logistic regression: 35.7 % for the Fisher vectors of both views, 32.5 % for the super vector.
