@@ -16,6 +16,7 @@ run whose set is missing is left out, by name.
 import argparse
 import html
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -135,13 +136,20 @@ def missing(run: Run, data: str | None) -> str | None:
     return None
 
 
+def cpu_time() -> float:
+    """Of the runs that have ended, in seconds."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 def perform(run: Run, data: str | None, folder: pathlib.Path) -> bool:
     """Runs a study in its folder below `folder`, where finished work is kept; whether it ended well."""
     workdir = folder / run.folder
     command = [sys.executable, "-m", f"experiments.{run.study}", *run.flags(data or "DATA"), f"--workdir={workdir}"]
-    begin = time.monotonic()
+    begin, before = time.monotonic(), cpu_time()
     code = subprocess.call(command, cwd=ROOT)
-    print(f"{run.name}: {'done' if code == 0 else f'exit code {code}'}, {time.monotonic() - begin:.0f} s", flush=True)
+    took = f"{time.monotonic() - begin:.0f} s, {cpu_time() - before:.0f} s of CPU time"
+    print(f"{run.name}: {'done' if code == 0 else f'exit code {code}'}, {took}", flush=True)
     return code == 0
 
 
