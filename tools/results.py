@@ -101,7 +101,7 @@ RUNS = (
     Run("super_vector", "missing", ((VIEWS_ROOT, "two_view/buaaRnSp.mat"),), label="two_view"),
     Run("weak_labels", "lfw", ((DATA_ROOT, LFW),)),
     Run("weak_labels", "many"),
-    Run("retrieve", "classes", ((DATA_ROOT, "corel1k"),)),
+    Run("retrieve", "classes", ((DATA_ROOT, "corel1k"),), ("num_splits=10",)),
     Run("retrieve", "made"),
     Run("quality"),
     Run("quality", "lfw", ((DATA_ROOT, LFW),)),
