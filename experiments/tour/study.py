@@ -1,7 +1,7 @@
 """The tour: the five systems on one set of faces, one command, one report.
 
-    python -m experiments.tour --config=configs/tour.py --workdir=runs/tour
-    python -m experiments.tour --config=configs/tour.py --workdir=runs/part --config.sections="('groups', 'gallery')"
+python -m experiments.tour --config=configs/tour.py --workdir=runs/tour
+python -m experiments.tour --config=configs/tour.py --workdir=runs/part --config.sections="('groups', 'gallery')"
 """
 
 import contextlib
