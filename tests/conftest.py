@@ -18,7 +18,8 @@ if jaxlib.version.__version__.startswith("0.10."):  # another version may not kn
     os.environ.setdefault(
         "XLA_FLAGS",
         "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-        " --xla_cpu_parallel_codegen_split_count=1",
+        " --xla_cpu_parallel_codegen_split_count=1 --xla_cpu_opt_preset=FAST_COMPILE"
+        " --xla_cpu_enable_concurrency_optimized_scheduler=false",
     )
 
 import hypothesis

@@ -2,6 +2,8 @@
 
 A batched LAPACK call on small matrices costs more in threads than in arithmetic, and several in parallel can deadlock
 XLA's thread pool. An elimination of all matrices together, column by column, avoids both.
+
+`inverse_factor` carries a `jit` of its own, so that a fit that calls it a dozen times traces it once.
 """
 
 import jax
@@ -12,6 +14,7 @@ from jaxface.linalg.psd import symmetrize
 __all__ = ["inverse", "inverse_factor", "log_det"]
 
 
+@jax.jit
 def inverse_factor(a: jax.Array) -> jax.Array:
     """Lower R `[k, d, d]` with `R A R' = I`, so `R'R = A^-1`, of positive definite A; NaN where one is not."""
     return jax.vmap(_inverse_factor)(a)
