@@ -114,6 +114,11 @@ SMALL_CODES = (
     "data.options.size=(28,23)", "descriptors.block=2", "descriptors.stride=4", "num_splits=2", "num_axes=12",
     "num_descriptors=2000", "num_components=4", "latent_dim=2", "num_iters=5",
 )  # fmt: skip
+SMALL_VIEWS = (
+    "num_splits=2", "num_train=(5,)", "latent_dims=(4,)", "num_iters=5", "num_resamples=20", "logistic.num_iters=10",
+    "views.components=(1,)", "views.latent_dims=(5,)", "views.latent_dim=20",
+)  # fmt: skip
+SMALL_GROUPS = ("many.sizes=(200,400)", "many.num_features=(32,)", "many.num_people=40", "many.num_components=8")
 SMOKE = (
     *(
         Run(study, "smoke")
@@ -124,6 +129,8 @@ SMOKE = (
     ),
     Run("super_vector", "ablations", options=SMALL_CODES),
     Run("super_vector", "missing", ((VIEWS_ROOT, "two_view/buaaRnSp.mat"),), ("num_splits=2", "num_iters=3")),
+    Run("super_vector", "two_view", ((VIEWS_ROOT, "two_view/buaaRnSp.mat"),), SMALL_VIEWS),
+    Run("weak_labels", "many", options=SMALL_GROUPS),
     Run("verify_lfw", "embeddings", ((DATA_ROOT, "lfw"), ("config.embeddings", SFACE)), ("view=1", "num_iters=3")),
 )  # fmt: skip
 
