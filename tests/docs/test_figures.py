@@ -124,7 +124,7 @@ def test_numbers_that_agree(text, one_run):
         ("<!-- from tour; given 0.5 -->\nWith a ridge of 0.5 the error is 3.5 %.", None),
         ("<!-- from verify -->\nThe error is 9.9 %.", None),  # not finished
         ("<!-- from paper -->\nThe paper has 98.3 %.", None),
-        ("<!-- from paper -->\nThe paper has 98.4 %.", "98.4 not in the source"),
+        ("<!-- from paper -->\nThe paper has 98.5 %.", "98.5 not in the source"),
         ("<!-- from benchmarks (F1.core) -->\nIt took 99.9 ms.", "99.9 not in the source"),
         ("<!-- settings -->\nIt waits for 30 seconds.", None),
         ("It waits for 30 seconds.", "no source of 30"),
