@@ -22,6 +22,7 @@ import re
 import subprocess
 import sys
 import time
+from concurrent import futures
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -143,20 +144,12 @@ def missing(run: Run, data: str | None) -> str | None:
     return None
 
 
-def cpu_time() -> float:
-    """Of the runs that have ended, in seconds."""
-    times = os.times()
-    return times.children_user + times.children_system
-
-
 def perform(run: Run, data: str | None, folder: pathlib.Path) -> bool:
     """Runs a study in its folder below `folder`, where finished work is kept; whether it ended well."""
-    workdir = folder / run.folder
-    command = [sys.executable, "-m", f"experiments.{run.study}", *run.flags(data or "DATA"), f"--workdir={workdir}"]
-    begin, before = time.monotonic(), cpu_time()
-    code = subprocess.call(command, cwd=ROOT)
-    took = f"{time.monotonic() - begin:.0f} s, {cpu_time() - before:.0f} s of CPU time"
-    print(f"{run.name}: {'done' if code == 0 else f'exit code {code}'}, {took}", flush=True)
+    command = [sys.executable, "-m", f"experiments.{run.study}", *run.flags(data or "DATA")]
+    begin = time.monotonic()
+    code = subprocess.call([*command, f"--workdir={folder / run.folder}"], cwd=ROOT)
+    print(f"{run.name}: {'done' if code == 0 else f'exit code {code}'}, {time.monotonic() - begin:.0f} s", flush=True)
     return code == 0
 
 
@@ -217,24 +210,32 @@ def main() -> None:
     given = parser.parse_args()
     folder = given.folder or ROOT / "runs" / ("results-smoke" if given.variant == "smoke" else "results")
     data = str(pathlib.Path(given.data).resolve()) if given.data else None
-    runs, failed = chosen(given.variant, given.only), []
-    for run in () if given.collect else runs:
+    runs = chosen(given.variant, given.only)
+
+    def made(run: Run) -> bool:
+        """Whether a run ended well; one whose set is missing is left out."""
         if (absent := missing(run, data)) is not None:
-            print(
-                f"{run.name}: left out, for there is no {absent} in {given.data or 'DATA (name the folder)'}",
-                flush=True,
-            )
-            continue
+            where = given.data or "DATA (name the folder)"
+            print(f"{run.name}: left out, for there is no {absent} in {where}", flush=True)
+            return True
         if given.again:
             if not (folder / run.folder / "results.json").exists():
-                continue
+                return True
             (folder / run.folder / "results.json").unlink()
-        if not perform(run, data, folder):
-            failed.append(run.name)
+        ended_well = perform(run, data, folder)
         if given.variant != "smoke":
             keep(runs, folder)
+        return ended_well
+
     if given.collect and given.variant != "smoke":
         keep(runs, folder)
+    todo = () if given.collect else runs
+    begin = time.monotonic()
+    with futures.ThreadPoolExecutor(2 if given.variant == "smoke" else 1) as pool:  # small runs leave cores idle
+        failed = [run.name for run, ended_well in zip(todo, pool.map(made, todo), strict=True) if not ended_well]
+    times = os.times()
+    cpu = times.children_user + times.children_system
+    print(f"in all {time.monotonic() - begin:.0f} s, {cpu:.0f} s of CPU time", flush=True)
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
 
