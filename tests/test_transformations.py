@@ -9,6 +9,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import re
 
 import jax
 import jax.numpy as jnp
@@ -35,6 +36,8 @@ ROOMS = [
 ]
 TABLES = {room: importlib.import_module(f"tests.{room}.cases") for room in ROOMS}
 CASES = [case for table in TABLES.values() for case in table.CASES]
+DYNAMIC = re.compile(r"tensor<[^>]*\?")
+
 # Rows whose program makes float64 arrays of float32 arguments while x64 is on, none of which reach a result.
 _LBFGS = "the state of optax's L-BFGS and its line search have the default type"
 _SIGNS = "jax.random.rademacher draws in the default type"
@@ -163,7 +166,8 @@ def test_float32_stays_float32(case):
 def test_lowers_for_cuda_and_tpu(case):
     """What `jax.export` does before it writes a program down; nothing is compiled or run."""
     assert not callbacks(traced(case))
-    traced(case).lower(lowering_platforms=("cuda", "tpu"))
+    lowered = traced(case).lower(lowering_platforms=("cuda", "tpu"))
+    assert not DYNAMIC.search(lowered.as_text()), "a shape that only the run decides"
 
 
 def test_what_accelerators_cannot_do_is_seen():
@@ -177,6 +181,9 @@ def test_what_accelerators_cannot_do_is_seen():
 
     assert callbacks(jax.jit(scanned).trace(shape)) == {"pure_callback"}
     assert not float64_arrays(jax.jit(scanned).trace(shape))
+    (size,) = jax.export.symbolic_shape("n")
+    unknown = jax.export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct((size,), jnp.float32))
+    assert DYNAMIC.search(unknown.mlir_module())
     widened = jax.jit(lambda x: jax.lax.cond(x[0, 0] > 0, lambda x: x.astype(jnp.float64).sum(), lambda _: 0.0, x))
     assert len(float64_arrays(widened.trace(shape))) == 1
 

@@ -29,3 +29,14 @@ def test_a_turned_factor_stays_turned_inside_a_program(rng):
     assert contracted(lambda a, b: a.T @ b)
     assert not contracted(lambda a, b: products.transposed_copy(a) @ b)
     assert_close(jax.jit(lambda a, b: products.transposed_copy(a) @ b)(a, b), a.T @ b)
+
+
+@pytest.mark.parametrize("product", [products.inner_products, lambda a: products.transposed_copy(a) @ a])
+def test_accelerators_get_plain_products(product):
+    traced = jax.jit(product).trace(jax.ShapeDtypeStruct((512, 4), jnp.float32))
+    text = {name: traced.lower(lowering_platforms=(name,)).as_text() for name in ("cpu", "cuda", "tpu")}
+    marks = ("optimization_barrier", "stablehlo.concatenate")
+    assert any(mark in text["cpu"] for mark in marks)
+    for name in ("cuda", "tpu"):
+        assert not any(mark in text[name] for mark in marks)
+        assert text[name].count("dot_general") == 1
