@@ -103,8 +103,12 @@ def _mixture_products(v: jax.Array, loadings: jax.Array) -> jax.Array:
 @jax.jit
 def fisher_products(x: jax.Array, weights: jax.Array) -> jax.Array:
     """The two products of Fisher vectors of x `[i, s, n]` with weights `[2 n, k]`: densities, and weighted moments."""
-    both = jnp.concatenate([x, x * x], axis=-1)
-    return jnp.einsum("isk,isn->ikn", both @ weights, both)
+
+    def image(rows: jax.Array) -> jax.Array:
+        both = jnp.concatenate([rows, rows * rows], axis=-1)
+        return (both @ weights).T @ both
+
+    return jax.lax.map(image, x, batch_size=8)
 
 
 @jax.jit

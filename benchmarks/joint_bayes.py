@@ -111,6 +111,7 @@ def _em_row(name: str, d: int, dtype: str, target: float, their_dtype: str | Non
         x64=dtype == "float64",
         floor=_floor,
         floor_work=_EM_WORK,
+        reason="sums over the images of a person, their grouping by number of images, and the M-step",
     )
 
 
@@ -200,8 +201,8 @@ def _statistics_data() -> tuple[jax.Array, jax.Array, jax.Array]:
     return x, jnp.asarray(rng.integers(0, 5000, len(x)).astype(np.int32)), jnp.zeros(400, jnp.float32)
 
 
-@jax.jit
 def _collected(data: tuple[jax.Array, jax.Array, jax.Array]) -> joint_bayes.Stats:
+    """As a user calls it, checks included; inside another program all rows would be one block."""
     x, ids, shift = data
     return joint_bayes.collect(x, ids, num_people=5000, shift=shift)
 

@@ -213,5 +213,6 @@ ROWS = (
         target=cost(at_most=1.5),
         floor=lambda data: floors.mixture_products(data.start, jnp.concatenate(data.views, axis=1)[::2], 16),
         floor_work="products of the entries that are there with the loadings of every component, there and back",
+        reason="samples are sorted by their pattern, and each of six patterns is a program of small blocks of its own",
     ),
 )

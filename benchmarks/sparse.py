@@ -226,6 +226,7 @@ def _pursuit_row(
         packages=packages,
         floor=lambda problem: _pursuit_floor(problem, sparsity=sparsity),
         floor_work="the Gram matrix, all correlations, and a pass over the correlations for each atom of a code",
+        reason="a step reads the Gram rows of all atoms chosen so far, and extends the factor of those atoms",
     )
 
 
@@ -249,6 +250,7 @@ def _iteration_row(name: str, peer: str, theirs: Any, agree: Any, packages: tupl
         packages=packages,
         floor=lambda data: _iteration_floor(data.problem),
         floor_work="that of the codes, and each image's atoms read and written once for its error",
+        reason="the update goes through the atoms one after the other, each with the rows of its users",
     )
 
 

@@ -85,6 +85,13 @@ def _angle(ours: np.ndarray, theirs: np.ndarray) -> str:
     return f"{theirs.shape[1]} directions, sine of the largest angle {angle:.0e}"
 
 
+_REASONS = {
+    "N3.kernel": "a second triangular solve, a QR of the directions, and the means of the kernel for the centred map",
+    "N3.rca": "the passes of the power iteration, each with more columns than axes and a QR, and an SVD at the end",
+    "N4": "a QR of the differences of every draw before its basis",
+}
+
+
 def _numpy_row(
     name: str, work: str, peer: str, data: Any, sides: tuple[Any, Any, Any], target: float, floor: tuple[Any, str]
 ) -> Row:
@@ -104,6 +111,7 @@ def _numpy_row(
         x64=True,
         floor=floor[0],
         floor_work=floor[1],
+        reason=_REASONS.get(name, ""),
     )
 
 

@@ -265,3 +265,34 @@ def test_durations_have_three_digits(seconds, words):
 
 def test_error_messages_lose_their_folders():
     assert measure.in_words(OSError("cannot read /home/someone/data/a.npz\nmore")) == "OSError: cannot read .../a.npz"
+
+
+def test_a_floor_is_timed_with_both_sides(tmp_path):
+    nap, own, same = row("A1", floor=sleeper(0, None), floor_work="a nap"), row("B1"), row("C1")
+    own = dataclasses.replace(own, floor=sleeper(SLOW, 7))
+    same = dataclasses.replace(same, floor=same.theirs)
+    assert run.main(["--folder", str(tmp_path)], all_rows=(nap, own, same)) == 0
+    kept = report.load(tmp_path / "results.json")
+    assert kept["C1"].floor == kept["C1"].theirs  # one and the same work is timed once
+    assert kept["B1"].floor != kept["B1"].theirs
+    assert len(kept["A1"].floor) == len(kept["A1"].floor_cpu) == run.FEWEST_REPEATS
+    assert kept["A1"].floor_work == "a nap"
+
+
+def test_a_row_far_above_its_floor_says_why(tmp_path):
+    floor = {"floor": [0.5, 1.0, 2.0], "our_cpu": [2.0, 4.0, 8.0], "floor_work": "a product", "reason": "a copy"}
+    far = result(**floor, floor_cpu=[1.0, 2.0, 4.0])
+    near_by_cpu = dataclasses.replace(far, name="B1", floor_cpu=[2.0, 4.0, 8.0], kind="floor", target=1.5)
+    unknown = dataclasses.replace(far, name="C1", reason="")
+    report.save([far, near_by_cpu, unknown], tmp_path)
+    shown, text = lines(tmp_path), (tmp_path / "RESULTS.md").read_text()
+    assert "- A1: a product. Above 1.5x of it: a copy\n" in text
+    assert "- B1: a product\n" in text
+    assert "- C1: a product. Above 1.5x of it: not explained yet\n" in text
+    assert (shown["A1"]["floor"], shown["A1"]["× floor"]) == ("1.00 s", "2.00x (2.00x)")
+    assert (shown["B1"]["ratio"], shown["B1"]["reached"]) == ("2.00x [2.00x, 2.00x]", "**no**")
+
+
+def test_memory_of_both_sides_is_a_column(tmp_path):
+    report.save([result(our_memory=12.4, their_memory=None)], tmp_path)
+    assert lines(tmp_path)["A1"]["memory"] == "12 MB / –"
