@@ -76,7 +76,7 @@ def _row(solver: str, target: float) -> Row:
         target=speedup(at_least=target),
         packages=("scikit-learn",),
         floor=lambda problem: floors.committee(problem.y, problem.probes, problem.axes, num_classes=_CLASSES),
-        floor_work="of each member the scatter, its Cholesky factor, two products and the log posteriors, written",
+        floor_work="the scatter once; of each member its Cholesky factor, one product and the log posteriors, written",
     )
 
 

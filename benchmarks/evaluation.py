@@ -85,5 +85,6 @@ ROWS = (
         packages=("pyeer",),
         floor=lambda scores: np.cumsum(scores.is_same[np.argsort(scores.values)]),
         floor_work="one sort of the scores and one running sum",
+        reason="concave hulls and isotonic regressions of a million points: EER of the hull, min Cllr, supported range",
     ),
 )

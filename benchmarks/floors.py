@@ -11,6 +11,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxface.linalg import products
+
 _TILE = 2048
 
 
@@ -48,7 +50,7 @@ def em_iterations(rows: jax.Array, start: jax.Array, *, num_iters: int) -> jax.A
 @partial(jax.jit, static_argnames="num_directions")
 def null_space(x: jax.Array, *, num_directions: int) -> jax.Array:
     """The Gram matrix of x `[n, d]`, its Cholesky factor, and a combination of the rows for each direction."""
-    gram = x @ x.T
+    gram = products.inner_products(x)
     lower = jnp.linalg.cholesky(gram + jnp.trace(gram) * jnp.eye(len(x), dtype=x.dtype))
     return lower[-num_directions:] @ x
 
@@ -79,13 +81,12 @@ def drawn_null_spaces(x: jax.Array, *, num_draws: int, num_directions: int) -> j
 
 @partial(jax.jit, static_argnames="num_classes")
 def committee(y: jax.Array, probes: jax.Array, axes: jax.Array, *, num_classes: int) -> jax.Array:
-    """Of each member a scatter matrix, its Cholesky factor, and the log posteriors `[m, n, c]`, which are written."""
+    """The scatter once; of each member the Cholesky factor and the log posteriors `[m, n, c]`, which are written."""
+    whole = y.T @ y + len(y) * jnp.eye(y.shape[1], dtype=y.dtype)
 
     def member(rows: jax.Array) -> jax.Array:
-        own = y[:, rows]
-        lower = jnp.linalg.cholesky(own.T @ own + len(y) * jnp.eye(len(rows), dtype=y.dtype))
-        scores = (probes[:, rows] @ lower) @ own[:num_classes].T
-        return jax.nn.log_softmax(scores, axis=1)
+        lower = jnp.linalg.cholesky(whole[rows[:, None], rows[None, :]])
+        return jax.nn.log_softmax(probes[:, rows] @ (lower @ y[:num_classes, rows].T), axis=1)
 
     return jax.lax.map(member, axes)
 
