@@ -3,6 +3,7 @@
     python -m benchmarks.run                         every row, 7 interleaved repeats
     python -m benchmarks.run --rows F4,F5            some rows; the others keep their last results
     python -m benchmarks.run --rows F4 --check       only: do both sides give the same answer?
+    python -m benchmarks.costs                       operations of a few programs, without a clock
 
 rows         what a row is: data, our side, the peer, the target, and the check that both agree
 measure      runs a row: agreement first, then both sides in turn, each with its own BLAS threads
@@ -10,6 +11,7 @@ report       results.json, and RESULTS.md and results.svg made from it
 run          the command line, and `GROUPS`, the modules that hold rows
 memory       the memory of one side of a row, in a process that does nothing else
 floors       the indispensable work of rows
+costs        what XLA counts for a few programs against the count on paper
 foundation   rows F: imports, all pairs to a ROC, intervals by resampling subjects
 startup      row F2: a process from its start to a first score
 streaming    rows S: data larger than memory
