@@ -19,7 +19,7 @@ from jaxface.linalg import products, scatter
 from jaxface.mixtures import encoding, gmm
 
 _MOST = 1.5  # times the count on paper
-_BLOCK = 128  # rows of a feature map, so that they are one block
+_BLOCK = 64  # rows of a feature map, so that they are one block
 
 
 class Program(NamedTuple):
@@ -39,8 +39,8 @@ def programs() -> list[Program]:
     mixture = gmm.GMM(log_weights=few[0, :64], mean=few[:64, :64], variance=few[:64, :64])
     fast = fastfood.init(jax.random.key(0), input_dim=d, num_features=10 * d, bandwidth=1.0, dtype=x.dtype)
     form = forms.random_phase(jax.random.key(1), num_features=10 * d, dtype=x.dtype)
-    # A feature: two transforms of log2 512 = 9 sums each, three products with diagonals, and a cosine of 20 operations.
-    per_feature = 2 * 9 + 3 + 20
+    # A feature: two transforms of length 512 as products with 32 x 32 and 16 x 16, three diagonals, a cosine of 20.
+    per_feature = 2 * 2 * (32 + 16) + 3 + 20
     return [
         Program("S4 scores", joint_bayes.score_projections, (basis, x, few), 2.0 * n * len(few) * d),
         Program("J4 scatter", scatter.matrix, (x,), 2.0 * n * d * d),
