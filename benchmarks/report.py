@@ -41,6 +41,15 @@ same machine at the same time, so the column to read is the ratio.
 _FAR = 1.5  # times the floor: from here on a row says where the rest goes
 
 
+_UNTIMED = """\
+## Held by tests
+
+- S2, a study on two processes against itself on one, every kill resumed, every fault a named error: nothing to time.
+  `make test ARGS=tests/runtime/test_distributed.py` compares the results, `python -m tests.runtime.kills --count=20`
+  kills one of two processes at random moments, and `make faults` damages files and kills processes.
+"""
+
+
 class Spread(NamedTuple):
     """Median and quartiles over the repeats."""
 
@@ -120,6 +129,7 @@ def markdown(results: list[Result]) -> str:
     parts = [_HEAD.format(repeats=repeats), _times(results)]
     parts += [_listed("Limits beside time", [line for result in results for line in _limits(result)])]
     parts += [_listed("Floors", [line for result in results for line in _floors(result)])]
+    parts += [_UNTIMED]
     parts += [_listed("Agreement", [f"{r.name}: {r.agreement}" for r in results if r.agreement])]
     parts += [
         _listed("Peers that did not run", [f"{r.name}, {r.peer}: {r.peer_error}" for r in results if r.peer_error])
