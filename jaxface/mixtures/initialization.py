@@ -180,12 +180,12 @@ def shared_axes(
     lower = jax.scipy.linalg.block_diag(*lowers)
     half = solve_triangular(lower, cov, lower=True)
     values, vectors = spectral.eigh(solve_triangular(lower, half.T, lower=True))
-    gains = jnp.sqrt(jnp.maximum(values[-latent_dim:] - 1, 0) * number / max(number - 1, 1))
-    white = vectors[:, -latent_dim:] * gains[None, :]
+    gains = jnp.sqrt(jnp.maximum(values[:latent_dim] - 1, 0) * number / max(number - 1, 1))  # descending
+    white = vectors[:, :latent_dim] * gains[None, :]
     white += 0.1 / math.sqrt(latent_dim) * jax.random.normal(key, white.shape, white.dtype)
 
     def of_view(part: jax.Array, lower: jax.Array, mean: jax.Array) -> View:
-        largest = spectral.eigh(part.T @ part)[0][-1]
+        largest = spectral.eigh(part.T @ part)[0][0]
         loadings = lower @ part * jnp.sqrt(jnp.minimum(0.9 / largest, 1))
         return View(mean, loadings, psd.symmetrize(lower @ lower.T - loadings @ loadings.T))
 

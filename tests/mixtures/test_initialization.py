@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from jaxface import mixtures
+from jaxface.mixtures import initialization
 from tests.mixtures import draws
 from tests.mixtures.draws import D, K, M, N, S
 from tests.reference import mixtures_reference as reference
@@ -72,3 +73,18 @@ def test_the_key_decides(rng):
     first, again, other = (mixtures.init(jax.random.key(seed), x, y, **SETTINGS) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first.mean_x, again.mean_x)
     assert not np.array_equal(first.mean_x, other.mean_x)
+
+
+def test_loadings_of_several_views_start_along_the_leading_axes(rng, monkeypatch):
+    """Of two views, without the small random numbers: the cross-covariance of the best rank after whitening."""
+    monkeypatch.setattr(jax.random, "normal", lambda _, shape, dtype: jnp.zeros(shape, dtype))
+    v = np.concatenate([v.T for v in draws.pairs(rng)]).T + rng.normal(size=(S, N + M))
+    cov = np.cov(v.T, bias=True)
+    found = initialization.shared_axes(jax.random.key(0), v.mean(axis=0), cov, widths=(N, M), latent_dim=D)
+    whiten = [np.linalg.inv(np.linalg.cholesky(cov[part, part])) for part in (slice(0, N), slice(N, None))]
+    left, values, right = np.linalg.svd(whiten[0] @ cov[:N, N:] @ whiten[1].T)
+    values = np.minimum(1, 0.9 / values[0]) * values
+    cross = np.linalg.inv(whiten[0]) @ (left[:, :D] * values[:D]) @ right[:D] @ np.linalg.inv(whiten[1]).T
+    assert_close(found[0].loadings @ found[1].loadings.T, cross, factor=10)
+    for view, part in zip(found, (slice(0, N), slice(N, None)), strict=True):
+        assert_close(view.loadings @ view.loadings.T + view.noise, cov[part, part], factor=10)
