@@ -4,9 +4,11 @@ Search both: too few components are paid for with too many latent dimensions.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
@@ -81,22 +83,37 @@ def choose(
     every_view_occurs(present)
     shape = len(num_components), len(latent_dims)
     scores, bics, statuses = np.full(shape, -np.inf), np.full(shape, np.inf), np.zeros(shape, np.int32)
-    models, size = {}, np.shape(held_out[0])[0]
+    models, size, widest = {}, np.shape(held_out[0])[0], max(latent_dims)
     for i, k in enumerate(num_components):
+        keys = jax.random.split(jax.random.fold_in(key, k), num_starts)
+        settings = {"num_components": k, "latent_dim": widest, "full_noise": full_noise, "present": present}
+        starts = draw_starts(keys, tuple(views), **settings)
+        samples = to_blocks(member(starts, 0), tuple(views), None, present=present)
+        if not are_connected(samples, len(views)):
+            fitinfo.raise_if_failed(fitinfo.closed_form(dtype=float, status=Status.UNIDENTIFIED), "choose")
         for j, d in enumerate(latent_dims):
-            keys = jax.random.split(jax.random.fold_in(key, 1000 * k + d), num_starts)
-            settings = {"num_components": k, "latent_dim": d, "full_noise": full_noise, "present": present}
-            starts = draw_starts(keys, tuple(views), **settings)
-            samples = to_blocks(member(starts, 0), tuple(views), None, present=present)
-            if not are_connected(samples, len(views)):
-                fitinfo.raise_if_failed(fitinfo.closed_form(dtype=float, status=Status.UNIDENTIFIED), "choose")
-            fitted, values, status = fit_starts(starts, samples, num_iters=num_iters, floor=floor)
+            # A column of zeros stays one in EM: one program serves all latent dimensions.
+            cut = with_columns(starts, np.arange(widest) < d)
+            fitted, values, status = fit_starts(cut, samples, num_iters=num_iters, floor=floor)
             best = int(np.nan_to_num(values, nan=-np.inf).argmax())
-            models[i, j], statuses[i, j] = member(fitted, best), status[best]
-            scores[i, j] = float(stats.log_likelihood(models[i, j], *held_out, present=held_out_present)) / size
+            chosen, statuses[i, j] = member(fitted, best), status[best]
+            scores[i, j] = float(stats.log_likelihood(chosen, *held_out, present=held_out_present)) / size
+            models[i, j] = _narrow(chosen, d)
             bics[i, j] = bic(models[i, j], values[best], num_samples=np.shape(views[0])[0])
     i, j = (int(at) for at in np.unravel_index(np.nan_to_num(scores, nan=-np.inf).argmax(), shape))
     return Choice(num_components[i], latent_dims[j], models[i, j], scores, bics, statuses)
+
+
+def with_columns(model: MultiviewMixture, kept: ArrayLike) -> MultiviewMixture:
+    """The model with loadings of zero for the latent dimensions that `kept` `[d]` leaves out."""
+    views = (view._replace(loadings=jnp.where(jnp.asarray(kept), view.loadings, 0)) for view in model.views)
+    return MultiviewMixture(log_weights=model.log_weights, views=tuple(views))
+
+
+def _narrow(model: MultiviewMixture, latent_dim: int) -> MultiviewMixture:
+    """The first latent dimensions alone."""
+    views = (view._replace(loadings=view.loadings[..., :latent_dim]) for view in model.views)
+    return MultiviewMixture(log_weights=model.log_weights, views=tuple(views))
 
 
 def draw_starts(keys: jax.Array, views: tuple[ArrayLike, ...], **settings: Any) -> MultiviewMixture:
@@ -104,6 +121,7 @@ def draw_starts(keys: jax.Array, views: tuple[ArrayLike, ...], **settings: Any) 
     return jax.vmap(lambda key: multiview.init(key, views, **settings))(keys)
 
 
+@partial(jax.jit, static_argnames=("num_iters", "floor"))
 def fit_starts(
     starts: MultiviewMixture, samples: Samples, *, num_iters: int, floor: float
 ) -> tuple[MultiviewMixture, jax.Array, jax.Array]:
