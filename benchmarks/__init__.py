@@ -18,6 +18,7 @@ streaming    rows S: data larger than memory
 dictionaries row S3: a dictionary from a million faces
 gallery      rows S4: the best people and the rank of the mate in a large gallery
 people       rows B1 and B2: people out of a heap of embeddings; PX-EM against EM
+heaps        people out of more photos than a matrix of gains takes, by a command of its own
 evaluation   row E1: every measure of a million scores
 all_pairs    the work of F3 and F4 and their peers
 
