@@ -129,7 +129,8 @@ def table(config: ConfigDict, found: Mapping[str, np.ndarray]) -> Table:
                     )
                 )
     columns = ("form", "folded, %", "size of V y", "way back", "PSNR, dB", "above DW-KSVD, dB", "clipped %", "residual")
-    return Table(columns, rows, f"{int(found['num_train']):,} faces train; 95 % intervals over people")
+    caption = f"{int(found['num_train']):,} faces train; DW-KSVD has the beta of Fastfood; 95 % intervals over people"
+    return Table(columns, rows, caption)
 
 
 def section(config: ConfigDict, found: Mapping[str, np.ndarray]) -> Section:

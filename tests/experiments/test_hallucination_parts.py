@@ -2,15 +2,16 @@
 
 import math
 
+import jax
 import numpy as np
 import pytest
 
 from configs import hallucinate
-from experiments.hallucinate import bandwidths, claims, faces, kernels, measurements, neutral
-from jaxface import hallucination
+from experiments.hallucinate import bandwidths, claims, faces, kernels, measurements, methods, neutral
+from jaxface import features, hallucination
 from jaxface.data import synthetic
 from jaxface.metrics.intervals import Interval
-from tests.experiments.test_hallucination import methods
+from jaxface.sparse.dictionary import Dictionary
 
 
 @pytest.fixture
@@ -96,12 +97,18 @@ def test_ridge_from_a_small_image(config, data):
 
 
 def test_a_narrower_bandwidth_makes_features_larger(config, data):
-    """The size of `V y` grows as the bandwidth falls, and the mean PSNR is by name."""
-    fold = next(faces.folds(config, data))
+    """The size of `V y` grows as the bandwidth falls: `|y| / bandwidth` for a Gaussian map."""
     mask = faces.rectangle(data.shape, (0, 4, 0, 8))
-    sizes = [bandwidths._of_bandwidth(config, "sin", quantile, fold, mask)["size"] for quantile in (0.999, 0.7)]
-    assert 0.3 < sizes[0] < 0.6
-    assert 1.2 < sizes[1] < 1.8
+    for quantile, (low, high) in {0.999: (0.3, 0.6), 0.7: (1.2, 1.8)}.items():
+        signals = hallucination.feature_signals(
+            jax.random.key(0), data.x, mask, beta=10.0, expansion=5, quantile=quantile
+        )
+        dictionary = Dictionary(atoms=signals.transform(data.x[:7]).T)
+        model = hallucination.feature_hallucinator(signals, dictionary, sparsity=2)
+        v = np.asarray(features.dense_matrix(signals.face_map))
+        size = bandwidths.size(model, data.x)
+        assert size == pytest.approx(np.sqrt((((data.x - data.x.mean(axis=0)) @ v.T) ** 2).mean()), rel=1e-4)
+        assert low < size < high
     assert methods.means({"a/psnr": np.array([1.0, 3.0]), "a/size": np.array(7.0)}) == {"a": 2.0}
 
 
