@@ -6,7 +6,8 @@
 ORL by four folds of people, 3 minutes: PSNR 18.8 dB by DW-KSVD, 18.9 by Fastfood DW-KSVD 5x and 10x, 20.3 by ridge
 regression. LFW with 822 people held out, 7 minutes: 19.6, 20.0 and 19.9, 21.7, and 22.1 dB by a network on ridge; on
 another machine to 0.1 dB. `overcomplete` in the place of `lfw` learns 4,096 atoms (Fastfood 10x: 8,192) from up to
-300,000 variations of these faces, `million` 4,096 from a million.
+300,000 variations of these faces, 25 minutes of CPU time: 19.35 dB by DW-KSVD, 19.50 by Fastfood 5x, 19.32 by 10x.
+`million` learns 4,096 from a million.
 """
 
 from ml_collections import ConfigDict
