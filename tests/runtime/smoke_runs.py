@@ -3,7 +3,7 @@
     python -m tests.runtime.smoke_runs FOLDER                   all studies by one process and by two
     python -m tests.runtime.smoke_runs FOLDER tour verify       these studies
 
-Takes some 20 minutes of two cores. Results are compared to 1e-6; numbers of seconds are left out.
+Takes some 30 minutes of two cores. Results are compared to 1e-6; numbers of seconds are left out.
 """
 
 import json
@@ -19,7 +19,7 @@ from tests.two_processes import free_port
 
 STUDIES = (
     "evaluate", "verify", "verifier", "finetune", "kernel_maps", "weak_labels", "tour", "super_vector", "committee",
-    "hallucinate",
+    "hallucinate", "retrieve", "quality", "encoder", "people",
 )  # fmt: skip
 ROOT = pathlib.Path(__file__).parents[2]
 SECONDS = ("seconds", "time", "took", "faster", "milliseconds", "speed")  # in the names of results that clocks decide
