@@ -18,16 +18,11 @@ def held():
     return sources.known()
 
 
-# Beginnings of paragraphs whose numbers no command repeats yet: a study makes them, or they go.
-WITHOUT_SOURCE = ("What brought more than ridge regression on such crops",)
-
-
 @pytest.mark.parametrize("page", figures.pages(), ids=lambda page: page.stem)
 def test_numbers_of_a_page_agree_with_their_source(page, held):
     wrong = [
         f"{page.name}:{block.line}: {message}"
         for block in figures.blocks(page.read_text())
-        if not block.text.startswith(WITHOUT_SOURCE)
         for message in figures.wrong(block, held)
     ]
     assert wrong == []
