@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from ml_collections import ConfigDict
 
-from experiments.common import fields, inputs
+from experiments.common import inputs
 from experiments.common.publish import publish
 from experiments.super_vector import codes, recognize, sets
 from experiments.super_vector.codes import SUPER
@@ -57,7 +57,6 @@ METHODS = (
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """One stage for each split and number of training images."""
     sets.check(config)
-    fields.counts(config, "leading_axes")
     workdir.uses(data=inputs.path_of(config.data))
     faces = sets.of_faces(config, inputs.load_faces(config.data))
     errors, ratios = {}, {}

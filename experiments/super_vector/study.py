@@ -26,6 +26,7 @@ from jaxface.runtime.workdir import Workdir
 
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """One stage for each split and number of training images, and one for retrieval across views."""
+    fields.counts(config, "leading_axes")
     for part in (missing, ablations):
         if config.source == part.SOURCE:
             return part.run(config, workdir)

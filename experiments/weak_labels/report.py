@@ -148,7 +148,8 @@ def curves(arrays: Mapping[int, Arrays], scatter: Arrays) -> dict[str, float]:
     for images in ("", "simulated "):
         for kind in ("missed", "shape"):
             for size, values in zip(scatter[f"{images}sizes"], scatter[f"{images}{kind}"], strict=True):
-                points[f"scatter, {images}{kind} %, groups of {size}"] = 100 * float(values.mean())
+                if np.isfinite(values).all():  # a group of one image has no shape
+                    points[f"scatter, {images}{kind} %, groups of {size}"] = 100 * float(values.mean())
     return points
 
 

@@ -229,6 +229,7 @@ EXEMPT: list = [
     selection.draw_starts,
     selection.fit_starts,
     selection.num_parameters,  # from shapes
+    selection.with_columns,
     patterns.checked_presence,  # raises, or returns its arguments
     patterns.every_view_occurs,
     patterns.patterns_of,  # from concrete values
