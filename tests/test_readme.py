@@ -8,6 +8,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+RUNS = (ROOT / "tools" / "results.py").read_text()
 
 
 def test_the_five_lines_give_an_error_rate():
@@ -52,6 +53,8 @@ def test_every_claim_names_a_study_that_exists():
         assert verdict, claim
         names = re.findall(r"`(.+?)`", studies)
         for name in names:
-            study, _, variant = name.partition(":")
+            run, _, label = name.partition("+")
+            assert not label or f'"{label}"' in RUNS, name
+            study, _, variant = run.partition(":")
             study = study or names[0].partition(":")[0]
             importlib.import_module(f"configs.{study}").get_config(variant or None)
