@@ -98,13 +98,10 @@ def _merged(problem: _Problem, labels: np.ndarray) -> Steps:
         number = len(found)
         best, every = found.argmax(axis=1), np.arange(number)
         value = found[every, best]
-        is_pair = (best[best] == every) & (every < best) & (value + problem.prior.of_number(number) > 0)
-        left = np.flatnonzero(is_pair)
+        left, into = ascent.merges(problem.prior, best, value)
         if not left.size:
             return Steps(labels, rises)
         rises.append(ascent.rise_of_merges(problem.prior, value[left], number))
-        into = every.copy()
-        into[best[left]] = left
         is_kept = into == every
         index = np.cumsum(is_kept) - 1
         labels, rows = index[into[labels]], index[left]

@@ -73,6 +73,19 @@ def of_numbers(prior: Prior, before: int, merges: int) -> float:
     return float(sum(prior.of_number(before - k) for k in range(merges)))
 
 
+def merges(prior: Prior, best: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Clusters whose best is another cluster with the same wish, where merging raises the posterior.
+
+    best, value: the best partner of each cluster and its gain, `[K]`. Returns the lower cluster of each pair, and into
+    which cluster each one goes `[K]`.
+    """
+    every = np.arange(len(best))
+    is_pair = (best[best] == every) & (every < best) & (value + prior.of_number(len(best)) > 0)
+    left, into = np.flatnonzero(is_pair), every.copy()
+    into[best[left]] = left
+    return left, into
+
+
 def rise_of_merges(prior: Prior, value: np.ndarray, number: int) -> float:
     """Of merges of disjoint pairs with these gains, among `number` clusters."""
     return float(value.astype(np.float64).sum()) + of_numbers(prior, number, len(value))

@@ -138,21 +138,17 @@ def _merged(problem: _Problem, labels: np.ndarray) -> Steps:
     edges = _edges(problem, labels, sets, _Edges(low, high, np.full(len(low), np.nan)))
     while True:
         number = len(sets.own)
-        every = np.arange(number)
         best, value = _best_of_rows(
             np.concatenate([edges.low, edges.high]),
             np.concatenate([edges.high, edges.low]),
             np.concatenate([edges.value, edges.value]),
             number,
         )
-        is_pair = (best[best] == every) & (every < best) & (value + problem.prior.of_number(number) > 0)
-        left = np.flatnonzero(is_pair)
+        left, into = ascent.merges(problem.prior, best, value)
         if not left.size:
             return Steps(labels, rises)
         rises.append(ascent.rise_of_merges(problem.prior, value[left], number))
-        into = every.copy()
-        into[best[left]] = left
-        is_kept = into == every
+        is_kept = into == np.arange(number)
         index = (np.cumsum(is_kept) - 1)[into]
         labels, is_new = index[labels], np.zeros(int(is_kept.sum()), bool)
         is_new[index[left]] = True

@@ -49,6 +49,7 @@ EXEMPT: list = [
     ascent.ascend,
     ascent.by_first_items,
     ascent.checked_pairs,
+    ascent.merges,
     ascent.of_numbers,
     ascent.rise_of_merges,
     ascent.sweep,
