@@ -128,6 +128,7 @@ def settings(
     pixels = {"num_atoms": streamed_atoms, "sparsity": sparsity}
     matched = {"method": "streamed_matched_dw_ksvd", "expansion": 5, **maps, **pixels}
     mapped_5x = {"method": "streamed_fastfood_dw_ksvd", "expansion": 5, "inverse": "least_squares", **maps, **pixels}
+    inverted_5x = {**mapped_5x, "method": "streamed_fastfood_dw_ksvd_dekernelized"}
     return ConfigDict(
         {
             "streamed_dw_ksvd": {"method": "streamed_dw_ksvd", "beta": 10.0, "num_faces": many, **pixels},
@@ -137,6 +138,7 @@ def settings(
             "streamed_5x_few": {**mapped_5x, "num_faces": few},
             "streamed_5x_some": {**mapped_5x, "num_faces": some},
             "streamed_5x": {**mapped_5x, "num_faces": many},
+            "streamed_5x_dekernelized": {**inverted_5x, "num_faces": some},
             "streamed_10x": {**mapped_5x, "expansion": 10, "num_atoms": 2 * streamed_atoms, "num_faces": some},
             "pca": {"method": "pca", "num_components": 60},
             "ksvd": {"method": "ksvd", **sizes},

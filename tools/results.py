@@ -102,6 +102,18 @@ RUNS = (
         "parts",
     ),
     Run("hallucinate", "overcomplete", ((DATA_ROOT, LFW),)),
+    Run(
+        "hallucinate",
+        "overcomplete",
+        ((DATA_ROOT, LFW),),
+        (
+            "methods=('dw_ksvd','streamed_dw_ksvd','streamed_matched','streamed_5x_some','streamed_5x',"
+            "'streamed_5x_dekernelized','ridge')",
+            *(f"settings.{name}.num_faces=1000000" for name in ("streamed_dw_ksvd", "streamed_matched", "streamed_5x")),
+            *("bandwidths.max_faces=500", "measurements.max_faces=500", "kernels.sizes=(500,)"),
+        ),
+        "million",
+    ),
     Run("super_vector"),
     Run("super_vector", "lfw", ((DATA_ROOT, LFW),)),
     Run("super_vector", "ablations"),

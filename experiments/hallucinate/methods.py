@@ -42,6 +42,7 @@ PAPER_EXPANSIONS = {
     "fastfood_5x": 5,
     "fastfood_10x": 10,
     "matched_dw_ksvd": 5,
+    "streamed_5x_dekernelized": 5,
     "streamed_5x": 5,
     "streamed_10x": 10,
 }
@@ -165,6 +166,13 @@ METHODS: Mapping[str, Method] = hallucination.METHODS | {
         streamed_fastfood_dw_ksvd,
         needs=_NEEDS,
         validity=hallucination.validity,
+        is_in_paper=True,
+    ),
+    "streamed_fastfood_dw_ksvd_dekernelized": Method(
+        f"Fastfood DW-KSVD {{expansion}}x, de-kernelised, {_STREAM}",
+        streamed_fastfood_dw_ksvd,
+        needs=_NEEDS,
+        invert=hallucination.invert_atoms,
         is_in_paper=True,
     ),
     "streamed_matched_dw_ksvd": Method(

@@ -311,7 +311,7 @@ def test_a_method_learns_from_a_stream(config, fold, tmp_path):
     np.testing.assert_array_equal(again["images"], found["images"])
 
 
-@pytest.mark.parametrize("name", ["streamed_dw_ksvd", "streamed_5x"])
+@pytest.mark.parametrize("name", ["streamed_dw_ksvd", "streamed_5x", "streamed_5x_dekernelized"])
 def test_what_a_stream_learns_becomes_a_model(name, config, fold):
     """By a pass that returns faces as they are: their features are the atoms."""
     mask, asked = faces.rectangle(fold.shape, (0, 4, 0, 8)), {}
@@ -322,13 +322,20 @@ def test_what_a_stream_learns_becomes_a_model(name, config, fold):
         return ksvd.init(key, rows, num_atoms=len(rows)), fitinfo.closed_form(dtype=rows.dtype)
 
     found = methods.of_fold(config, name, fold, mask, is_kept=True, learn=learn)
-    assert asked == {"num_atoms": 40, "sparsity": 3, "num_faces": 120}
+    num_faces = 100 if name == "streamed_5x_dekernelized" else 120
+    assert asked == {"num_atoms": 40, "sparsity": 3, "num_faces": num_faces}
     assert found["images"].shape == fold.test.shape
     assert found["atoms/face"].shape == (12, 64)
     assert found["atoms/seen"].shape == (12, 32)
-    labels = {"streamed_dw_ksvd": "DW-KSVD, ", "streamed_5x": "Fastfood DW-KSVD 5x, "}
+    num_inverses = {"streamed_dw_ksvd": 0, "streamed_5x": len(fold.test), "streamed_5x_dekernelized": 40}
+    assert len(found.get("validity/residual", ())) == num_inverses[name]
+    labels = {
+        "streamed_dw_ksvd": "DW-KSVD, ",
+        "streamed_5x": "Fastfood DW-KSVD 5x, ",
+        "streamed_5x_dekernelized": "Fastfood DW-KSVD 5x, de-kernelised, ",
+    }
     title = methods.METHODS[config.settings[name].method].title.format(**config.settings[name])
-    assert title == f"{labels[name]}40 atoms, 120 faces"
+    assert title == f"{labels[name]}40 atoms, {num_faces} faces"
 
 
 def test_verdicts():
