@@ -25,8 +25,13 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.data = common.orl_faces(height=56, width=46)  # the source
     config.people = common.people()  # of two sets; a simulated camera takes all
     config.update(common.camera_change())
+    config.changes = ConfigDict()  # simulated source models and cameras
+    config.changes.num_draws = 20  # 0 leaves them out, as with sets of one's own
+    config.changes.dim = 20
+    config.changes.num_images = 1000  # without labels
+    config.changes.num_people = 100  # of four images, who test
     variants = {"smoke": _smoke, "lfw": _lfw, "lfw_yale": _lfw_yale, "lfw_yaleb": _lfw_yaleb}
-    return common.variant(config, variant, {**variants, "embeddings": common.embedded_domains})
+    return common.variant(config, variant, {**variants, "embeddings": _embeddings})
 
 
 def _smoke(config: ConfigDict) -> None:
@@ -34,11 +39,13 @@ def _smoke(config: ConfigDict) -> None:
     config.target_people = (5,)
     config.num_iters = 5
     config.weights = (0.0, 0.5, 1.0)
+    config.changes.update(num_draws=2, num_images=200, num_people=20)
 
 
 def _lfw(config: ConfigDict) -> None:
     """People of LFW are the source and those of ORL the target, cropped so that eyes and mouths agree."""
     config.runtime.x64 = False  # 9,164 x 5,664 features
+    config.changes.num_draws = 0
     config.data.loader = "lfw"
     config.data.options = ConfigDict({"size": (64, 52), "crop": (54, 72, 129, 106), "min_images": 2})
     config.target.loader = "orl"
@@ -67,3 +74,8 @@ def _lfw_yaleb(config: ConfigDict) -> None:
     config.target.loader = "matlab"
     config.target.options = ConfigDict({"shape": (32, 32)})
     config.image_steps = (("lbp", {"radii": (1, 2), "cells": (4, 4), "root": True}),)
+
+
+def _embeddings(config: ConfigDict) -> None:
+    common.embedded_domains(config)
+    config.changes.num_draws = 0

@@ -4,6 +4,7 @@ python -m experiments.verify --config=configs/verify.py --workdir=runs/verify
 """
 
 import contextlib
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ml_collections import ConfigDict
 
 from experiments.common import inputs, people, trials
 from experiments.common.publish import publish
-from experiments.verify import domains, measures, report, saved, transfer
+from experiments.verify import changes, domains, measures, report, saved, transfer
 from experiments.verify.measures import MEASURES
 from experiments.verify.transfer import METHODS
 from jaxface.runtime import log
@@ -22,6 +23,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Measures every method over the splits, saves the model of the first split, and writes the report."""
     transfer.check(config)
     people.check(config)
+    changes.check(config)
     workdir.uses(data=inputs.path_of(config.data), target=inputs.path_of(config.target))
     source, target = domains.load(config)
 
@@ -31,6 +33,9 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
             return measures.measure(config, source, target, rng, writer)
 
     arrays = workdir.stage("transfer", measured)
+    simulated = {}
+    if config.changes.num_draws:
+        simulated = workdir.stage("changes", partial(changes.measure, config.changes, config.seed))
     model = saved.write(config, workdir, target, arrays)
     publish(
         workdir,
@@ -39,7 +44,11 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         "the people that splits share, so that they hold for new people. "
         + trials.rule(config.max_images, float(arrays["largest share"].max())),
         headline=report.headline(config, arrays),
-        sections=(*report.sections(config, arrays), report.saved_model(workdir, model)),
+        sections=(
+            *report.sections(config, arrays),
+            *((changes.section(config.changes, simulated),) if simulated else ()),
+            report.saved_model(workdir, model),
+        ),
         credits=tuple(dict.fromkeys([source.credit, target.credit])),
     )
     last = len(config.target_people) - 1

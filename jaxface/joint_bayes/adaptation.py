@@ -34,6 +34,7 @@ from jaxface.joint_bayes.model import JointBayes
 from jaxface.linalg import psd, spectral
 
 __all__ = [
+    "Adapt",
     "Target",
     "choose_strength",
     "coral",

@@ -10,7 +10,7 @@ from configs import verify as verify_config
 from experiments.common import trials
 from experiments.common.inputs import Vectors
 from experiments.finetune import study as finetune
-from experiments.verify import camera, domains, measures, photos, transfer
+from experiments.verify import camera, changes, domains, measures, photos, transfer
 from experiments.verify import study as verify
 from jaxface import data
 from jaxface.data import orl, synthetic
@@ -159,3 +159,41 @@ def test_one_photo_under_two_names_is_refused(tmp_path, rng):
     config.target.loader, config.target.root = "embeddings", embeddings(tmp_path, "target", rng, 24)
     with pytest.raises(ValueError, match=r"set\.npz holds the same image or vector under two names: 'p0' and 'p1'"):
         domains.load(config)
+
+
+def test_which_change_an_adaptation_undoes():
+    """The orders of simulated changes: no method is safe."""
+    config = verify_config.get_config(None).changes.unlock()
+    config.update(num_draws=2, num_people=60)
+    found = changes.measure(config, 0)
+    columns = ("source", *changes.METHODS, "own")
+    eer, cllr = (
+        {
+            change: dict(zip(columns, row, strict=True))
+            for change, row in zip(changes.CHANGES, found[f"changes/{name}"].mean(axis=-1), strict=True)
+        }
+        for name in ("eer", "cllr")
+    )
+    same, shifted, stretched, turned, noisy, differing = changes.CHANGES
+    for change in (same, turned):
+        assert min(eer[change], key=eer[change].get) in ("source", "mean alone", "own", "CORAL+, half")
+        assert cllr[change]["source"] < cllr[change]["CORAL"] < 2 * cllr[change]["source"]
+    assert cllr[shifted]["mean alone"] < 0.8 * cllr[shifted]["source"]
+    assert max(cllr[stretched][name] for name in ("CORAL", "CORAL, printed")) < 0.5 * cllr[stretched]["source"]
+    assert eer[stretched]["CORAL"] < eer[stretched]["CORAL+, half"] < eer[stretched]["source"]
+    for values in (eer[noisy], cllr[noisy]):
+        assert min(list(values)[:-1], key=values.get) == "Kaldi, all to noise"
+    for values in (eer[differing], cllr[differing]):
+        assert max(values, key=values.get) == "Kaldi, all to noise"
+    assert max(cllr[differing][name] for name in ("source", "Kaldi, .7 and .3")) < cllr[differing]["CORAL"]
+
+
+def test_a_simulated_change_of_nothing_is_the_source(rng):
+    model = changes.simulated(6, rng)
+    assert changes.CHANGES["none"](model, rng) is model
+    more = changes.CHANGES["more noise in 5 directions"](model, rng)
+    added = np.linalg.eigvalsh(more.noise_cov - model.noise_cov)
+    np.testing.assert_allclose(added, [0, 15, 15, 15, 15, 15], atol=1e-9)
+    turned = changes.CHANGES["a small rotation"](model, rng)
+    assert_close(np.linalg.eigvalsh(turned.identity_cov), np.linalg.eigvalsh(model.identity_cov), factor=1e3)
+    assert np.abs(turned.identity_cov - model.identity_cov).max() > 0.01
