@@ -47,6 +47,15 @@ def get_config(variant: str | None = None) -> ConfigDict:
     config.views.latent_dims = (5, 10, 20, 40, 60, 80, 100)
     config.views.ridge = 0.01  # relative to the mean variance of a view
     config.views.num_iters = 30
+    config.reconstruction = ConfigDict()  # of view y from view x
+    config.reconstruction.num_atoms = 100
+    config.reconstruction.sparsities = (6, 12, 24)
+    config.reconstruction.num_iters = 8
+    config.reconstruction.beta = 10.0  # weight of view x in the dictionaries
+    config.reconstruction.expansion = 5  # of Fastfood
+    config.reconstruction.quantile = 0.999
+    config.reconstruction.ridges = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+    config.reconstruction.tuning_part = 0.2  # of the people who train: they choose sparsity, ridge, latent dimensions
     config.missing = ConfigDict({"shares": (0.25, 0.5)})  # of the views of an image that are removed at random
     config.update(vectors())
     config.components = (4, 16, 32)  # further sizes, with config.latent_dim

@@ -125,7 +125,7 @@ def fit_cca(config: ConfigDict, pairs_of_views: Pairs, latent_dim: int) -> PCCAM
 
 def rank_one_rates(model: PCCAMixture, people: People) -> np.ndarray:
     """`[scores, tasks]`; NaN for "no model" where the views are not of one space."""
-    by_model = [_rates_of(scores, people.ids) for scores in similarities(model, people.gallery, people.probes)]
+    by_model = [rates_of(scores, people.ids) for scores in similarities(model, people.gallery, people.probes)]
     return np.array([_raw_rates(people) if people.is_one_space else (np.nan, np.nan), *by_model])
 
 
@@ -149,7 +149,7 @@ def verification_measures(config: ConfigDict, model: PCCAMixture, people: People
     return found
 
 
-def _rates_of(scores: jax.Array, ids: np.ndarray) -> tuple[float, float]:
+def rates_of(scores: jax.Array, ids: np.ndarray) -> tuple[float, float]:
     """Rank-1 rates of scores `[g, q]` for both tasks."""
     matrix = np.array(scores)
     captures = np.arange(len(ids))
@@ -159,7 +159,7 @@ def _rates_of(scores: jax.Array, ids: np.ndarray) -> tuple[float, float]:
 
 
 def _raw_rates(people: People) -> tuple[float, float]:
-    return _rates_of(_raw_scores(people.gallery, people.probes), people.ids)
+    return rates_of(_raw_scores(people.gallery, people.probes), people.ids)
 
 
 def _raw_scores(gallery: jax.Array, probes: jax.Array) -> jax.Array:

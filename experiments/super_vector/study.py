@@ -13,7 +13,7 @@ from ml_collections import ConfigDict
 
 from experiments.common import fields, models, ratios, trials
 from experiments.common.publish import publish
-from experiments.super_vector import ablations, codes, cross_view, missing, recognize, report, sets
+from experiments.super_vector import ablations, codes, cross_view, missing, recognize, report, sets, spectra
 from experiments.super_vector.codes import METHODS, SUPER
 from experiments.super_vector.recognize import CLASSIFIERS, PAIR_SCORES, PAIRED
 from experiments.super_vector.sets import Sets
@@ -31,6 +31,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         if config.source == part.SOURCE:
             return part.run(config, workdir)
     sets.check(config)
+    spectra.check(config)
     fields.counts(config, "components", "latent_dims", "num_resamples")
     fields.shares(config, "missing.shares")
     workdir.uses(data=sets.path_of(config))
@@ -46,17 +47,20 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         names = [name for name in models.without(parts[0]) if name not in ("scores", "people")]
         calibrated = workdir.stage(f"train-{num_train}-ratios", partial(of_pairs, config, parts))
         arrays[num_train] = {name: np.stack([part[name] for part in parts], axis=-1) for name in names} | calibrated
-    across = workdir.stage("cross-view", partial(of_views, config, faces)) if config.source == "views" else None
+    across = rebuilt = None
+    if config.source == "views":
+        across = workdir.stage("cross-view", partial(of_views, config, faces))
+        rebuilt = workdir.stage("reconstruction", partial(spectra.measure, config, faces))
     publish(
         workdir,
         title="Super vectors and Fisher vectors",
         lead=f"{len(faces.names)} people, {len(faces.ids)} images, {config.num_splits} random splits; every method "
         "sees the same descriptors of the same images.",
         headline=report.headline(config, arrays),
-        sections=report.sections(config, arrays, across),
+        sections=report.sections(config, arrays, across) + ((spectra.section(config, rebuilt),) if rebuilt else ()),
         credits=(faces.credit,),
     )
-    return report.results(config, arrays, across)
+    return report.results(config, arrays, across) | (spectra.results(rebuilt) if rebuilt else {})
 
 
 def of_split(config: ConfigDict, faces: Sets, split: Split, number: int) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ import pytest
 import scipy.io
 
 from configs import super_vector as config_file
-from experiments.super_vector import ablations, codes, cross_view, missing, recognize, sets
+from experiments.super_vector import ablations, codes, cross_view, missing, recognize, sets, spectra
 from experiments.super_vector import study as super_vector
 from jaxface.data.splits import Split
 from jaxface.runtime import launch
@@ -80,6 +80,8 @@ SMALL = {
     "num_train": (2,), "num_splits": 2, "num_axes": 5, "num_components": 1, "latent_dim": 2, "components": (1,),
     "latent_dims": (2,), "num_iters": 3, "num_resamples": 20,
     "views__components": (1,), "views__latent_dim": 3, "views__latent_dims": (3,),
+    "reconstruction__num_atoms": 8, "reconstruction__sparsities": (3,), "reconstruction__num_iters": 1,
+    "reconstruction__ridges": (0.01, 100.0),
 }  # fmt: skip
 
 
@@ -103,6 +105,9 @@ def test_two_views_from_a_file(tmp_path, rng):
     assert results["rank 1 %, likelihood ratio, 1 components, people, another capture"] > 50  # by chance 15: 3 of 19
     page = (tmp_path / "run" / "report.html").read_text()
     assert "Search with one view" in page
+    left = {name: results[f"variance left %, {name}"] for name in spectra.METHODS}
+    assert left["the mean view"] == pytest.approx(100, abs=0.1)
+    assert max(left[name] for name in spectra.METHODS[1:]) < 10  # both views have three latent numbers
     assert page.count("<figure>") >= 1
     with pytest.raises(ValueError, match=r"config\.views\.y must be at most 1 \(the file has 2 views\); got 2"):
         sets.load(changed("two_view", views__root=config.views.root, views__y=2))
