@@ -1,7 +1,6 @@
 """What each step of the normalisation brings to the super vector, and what the prior brings to Joint Bayes on it."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import jax
@@ -23,7 +22,6 @@ from jaxface.mixtures import PCCAMixture, encoding, normalization
 from jaxface.mixtures.encoding import FisherScores
 from jaxface.reports.html import Section
 from jaxface.reports.tables import Cell, Table, intervals_over, percent_interval
-from jaxface.runtime.log import progress
 from jaxface.runtime.workdir import Workdir
 
 SOURCE = "ablations"  # the value of `config.source` that asks for this study
@@ -61,11 +59,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     faces = sets.of_faces(config, inputs.load_faces(config.data))
     errors, ratios = {}, {}
     for num_train in config.num_train:
-        drawn = sets.random_splits(config, faces.ids, num_train)
-        parts = [
-            workdir.stage(f"train-{num_train}-split-{number}", partial(of_split, config, faces, split, number))
-            for number, split in enumerate(progress(drawn, f"{num_train} images a person"))
-        ]
+        parts = sets.stages(config, workdir, faces, num_train, of_split)
         errors[num_train] = np.stack([part["errors"] for part in parts], axis=-1)
         ratios[num_train] = float(np.mean([part["test to train"] for part in parts]))
     table = _table(config, errors, ratios)

@@ -25,7 +25,6 @@ from jaxface.data.splits import Split
 from jaxface.linalg import distances
 from jaxface.metrics import identification
 from jaxface.mixtures import MultiviewMixture, encoding, multiview
-from jaxface.runtime.log import progress
 from jaxface.runtime.workdir import Workdir
 
 SOURCE = "missing"  # the value of `config.source` that asks for this study
@@ -49,11 +48,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     faces = load(config)
     errors, ratios = {}, {}
     for num_train in config.num_train:
-        drawn = sets.random_splits(config, faces.ids, num_train)
-        parts = [
-            workdir.stage(f"train-{num_train}-split-{number}", partial(of_split, config, faces, split, number))
-            for number, split in enumerate(progress(drawn, f"{num_train} images a person"))
-        ]
+        parts = sets.stages(config, workdir, faces, num_train, of_split)
         models.write(workdir, parts[0])
         errors[num_train] = np.stack([part["errors"] for part in parts], axis=-1)
         ratios[num_train] = float(np.mean([part["test to train"] for part in parts]))

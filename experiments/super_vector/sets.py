@@ -1,5 +1,6 @@
 """Pairs of descriptors: the dense patches of images, or a file that holds one pair an image."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ from jaxface.data import LabeledImages, overlap
 from jaxface.data.splits import Split, few_shot
 from jaxface.faces import local_descriptors
 from jaxface.runtime import sections
+from jaxface.runtime.log import progress
+from jaxface.runtime.workdir import Workdir
 from jaxface.subspace import LinearMap, pca, transform
 
 SOURCES = ("images", "views")
@@ -90,6 +93,21 @@ def random_splits(config: ConfigDict, ids: np.ndarray, num_train: int) -> list[S
     fewest = int(np.bincount(ids).min())
     checks.at_most("config.num_train", most, fewest - 1, f"somebody has {fewest} images, and one must be left")
     return few_shot(ids, num_train=num_train, most_train=most, seed=config.seed, num_splits=config.num_splits)
+
+
+def stages(
+    config: ConfigDict,
+    workdir: Workdir,
+    faces: Any,
+    num_train: int,
+    of_split: Callable[[ConfigDict, Any, Split, int], dict[str, np.ndarray]],
+) -> list[dict[str, np.ndarray]]:
+    """One stage for each split with `num_train` training images of each person."""
+    drawn = random_splits(config, faces.ids, num_train)
+    return [
+        workdir.stage(f"train-{num_train}-split-{number}", partial(of_split, config, faces, split, number))
+        for number, split in enumerate(progress(drawn, f"{num_train} images a person"))
+    ]
 
 
 def descriptors_of(config: ConfigDict, sets: Sets, split: Split, number: int) -> Descriptors:

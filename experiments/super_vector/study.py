@@ -38,11 +38,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     faces = sets.load(config)
     arrays = {}
     for num_train in config.num_train:
-        drawn = sets.random_splits(config, faces.ids, num_train)
-        parts = [
-            workdir.stage(f"train-{num_train}-split-{number}", partial(of_split, config, faces, split, number))
-            for number, split in enumerate(progress(drawn, f"{num_train} images a person"))
-        ]
+        parts = sets.stages(config, workdir, faces, num_train, of_split)
         models.write(workdir, parts[0])
         names = [name for name in models.without(parts[0]) if name not in ("scores", "people")]
         calibrated = workdir.stage(f"train-{num_train}-ratios", partial(of_pairs, config, parts))
