@@ -15,13 +15,14 @@ from experiments.tour.part import Part
 from jaxface.core import checks
 from jaxface.core.blocks import each_row
 from jaxface.data import LabeledImages, splits
+from jaxface.ensembles import lda_member
 from jaxface.linalg import scatter, spectral
 from jaxface.metrics import intervals
 from jaxface.reports import figures, sheets
 from jaxface.reports.figures import Curve
 from jaxface.reports.html import Picture, Section, Sheet
 from jaxface.reports.tables import Estimate, Table, percent_interval
-from jaxface.subspace import lda, leading, pca
+from jaxface.subspace import lda, leading, pca, transform
 
 _SHOWN = 9  # eigenfaces on the page
 _METHODS = {
@@ -145,10 +146,6 @@ def _errors(
 ) -> dict[str, np.ndarray]:
     """Errors `[splits, settings]` of the four methods."""
     people = int(ids.max()) + 1
-    widths = [
-        _fisher_errors(x, ids, gallery, probes, jnp.zeros(1, x.dtype), pca_components=width, num_classes=people)
-        for width in config.pca_widths
-    ]
     all_axes = min(gallery.shape[1] - 1, x.shape[1])
     ridges = jnp.asarray(config.ridges, x.dtype)
     return {
@@ -156,9 +153,11 @@ def _errors(
         "eigen": np.asarray(
             _eigen_errors(x, ids, gallery, probes, jnp.asarray(config.components), most=max(config.components))
         ),
-        "width": np.concatenate(widths, axis=1),
+        "width": np.asarray(
+            _width_errors(x, ids, gallery, probes, widths=tuple(config.pca_widths), num_classes=people)
+        ),
         "ridge": np.asarray(
-            _fisher_errors(x, ids, gallery, probes, ridges, pca_components=all_axes, num_classes=people)
+            _ridge_errors(x, ids, gallery, probes, ridges, pca_components=all_axes, num_classes=people)
         ),
     }
 
@@ -182,8 +181,26 @@ def _eigen_errors(
     return jax.vmap(of_split)(gallery, probes)
 
 
+@partial(jax.jit, static_argnames=("widths", "num_classes"))
+def _width_errors(
+    x: jax.Array, ids: jax.Array, gallery: jax.Array, probes: jax.Array, *, widths: tuple[int, ...], num_classes: int
+) -> jax.Array:
+    """Fisherfaces after PCA to every width: one PCA a split, a member of a committee on its leading axes a width."""
+    places = jnp.arange(max(widths))[None, :]
+    axes = jnp.where(places < jnp.asarray(widths)[:, None], places, -1)
+
+    def of_split(rows: jax.Array, queries: jax.Array) -> jax.Array:
+        fitted, _ = pca.fit(x[rows], num_components=max(widths))
+        y = each_row(transform, fitted, x)
+        members, _ = lda_member.fit(y[rows], ids[rows], axes, num_classes=num_classes)
+        z = jax.vmap(each_row, in_axes=(None, 0, None))(lda_member.transform, members, y)
+        return jax.vmap(lambda z: recognition.error(z[rows], ids[rows], z[queries], ids[queries]))(z)
+
+    return jax.vmap(of_split)(gallery, probes)
+
+
 @partial(jax.jit, static_argnames=("pca_components", "num_classes"))
-def _fisher_errors(
+def _ridge_errors(
     x: jax.Array,
     ids: jax.Array,
     gallery: jax.Array,

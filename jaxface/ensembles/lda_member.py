@@ -14,7 +14,7 @@ from jaxface.ensembles.lda_directions import Directions
 from jaxface.ensembles.members import check_columns, map_members
 from jaxface.linalg import scaling, scatter
 
-__all__ = ["LdaMember", "cosine", "enroll", "fit", "fit_bags", "gaussian"]
+__all__ = ["LdaMember", "cosine", "enroll", "fit", "fit_bags", "gaussian", "transform"]
 
 
 @params

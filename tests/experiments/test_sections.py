@@ -1,10 +1,13 @@
 """The parts of the tour that choose."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from configs import tour
 from experiments.tour import same_person, subspaces
+from jaxface.subspace import lda, transform
 from tests.tolerances import assert_close
 
 
@@ -39,3 +42,18 @@ def test_axes_that_the_smallest_training_set_does_not_span_are_refused(count, mo
         config[name] = (5, most + 1)
         with pytest.raises(ValueError, match=rf"config.subspaces.{name} must be at most {most} .*; got {most + 1}"):
             subspaces._check(config, np.array(count))
+
+
+def test_widths_in_one_program_are_fisherfaces_of_each_width(rng):
+    ids = np.repeat(np.arange(6), 5)
+    x = jnp.asarray((0.8 * rng.normal(size=(6, 30)))[ids] + rng.normal(size=(30, 30)))
+    gallery = np.stack([np.flatnonzero(np.arange(30) % 5 != left_out) for left_out in range(2)])
+    probes = np.stack([np.flatnonzero(np.arange(30) % 5 == left_out) for left_out in range(2)])
+    widths = (6, 9, 15)
+    found = subspaces._width_errors(x, jnp.asarray(ids), gallery, probes, widths=widths, num_classes=6)
+    for k, (rows, queries) in enumerate(zip(gallery, probes, strict=True)):
+        for width, error in zip(widths, found[k], strict=True):
+            fitted, _ = lda.fit(x[rows], ids[rows], num_classes=6, num_components=5, pca_components=width)
+            z = np.asarray(jax.vmap(transform, in_axes=(None, 0))(fitted, x))
+            squared = ((z[queries][:, None] - z[rows][None]) ** 2).sum(axis=-1)
+            assert_close(error, (ids[rows][squared.argmin(axis=1)] != ids[queries]).mean())
