@@ -81,6 +81,7 @@ def _block(key: jax.Array, size: int, spectrum: Spectrum, dtype: Any) -> tuple[j
     )
 
 
+@jax.jit  # one trace serves the many projections of a solver
 def _permuted(u: jax.Array, permutation: jax.Array) -> jax.Array:
     """`u[c, permutation[c]]`, stated as the solution v of `Pi'v = u`: so its transpose is a gather as well.
 
