@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxface.core import blocks, checks, gallery_parts, search_tiles
+from jaxface.core.program import program
 from jaxface.core.search_tiles import GROUP, Counted, Part, Question, Ranked, Score
 
 __all__ = ["Best", "first_min", "top_k"]
@@ -50,6 +51,7 @@ class Task(NamedTuple):
         return int(self.gallery.shape[0])
 
 
+@program
 def first_min(values: jax.Array) -> jax.Array:
     """Index of the smallest entry over the last axis, the first among equals, as int32.
 

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxface.core import guards
+from jaxface.core.program import program
 from jaxface.linalg import scaling
 
 __all__ = [
@@ -30,6 +31,7 @@ def safe_inverse_sqrt(x: jax.Array) -> jax.Array:
     return jnp.where(x > 0, jnp.where(x > 0, x, 1) ** -0.5, 0)
 
 
+@program
 def norm(x: jax.Array) -> jax.Array:
     """Euclidean length over the last axis, of integers too, in any unit; gradient 0 at the origin."""
     x = scaling.as_floating(x)
@@ -37,6 +39,7 @@ def norm(x: jax.Array) -> jax.Array:
     return scaling.shifted(_length(scaling.shifted(x, -power)), power)[..., 0]
 
 
+@program
 def normalize(x: jax.Array) -> jax.Array:
     """`x / |x|` over the last axis, in any unit; a zero vector stays zero."""
     x = scaling.as_floating(x)
@@ -56,6 +59,7 @@ def cosine(x: jax.Array, y: jax.Array) -> jax.Array:
     return normalize(x) @ normalize(y)
 
 
+@program
 def squared_distance_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
     """`|x_i - y_j|^2` `[n, m]` as one GEMM, never negative; a vector with NaN makes NaN of its own distances only.
 
@@ -81,6 +85,7 @@ def ordinary_squared_distances(x: jax.Array, y: jax.Array) -> jax.Array:
     return _not_negative((x * x).sum(axis=1)[:, None] + (y * y).sum(axis=1)[None, :] - 2 * x @ y.T)
 
 
+@program
 def cosine_matrix(x: jax.Array, y: jax.Array) -> jax.Array:
     """Cosines `[n, m]` of all pairs of rows."""
     return normalize(x) @ normalize(y).T

@@ -2,6 +2,8 @@
 
 Squares and fourth powers of float32 leave its range from 1e-10 and 1e9 on. Where a method commutes with a change of
 unit, it runs in a unit of its own: a power of two changes no digit, and numbers of ordinary size stay as they are.
+
+The functions are programs of their own: outside of others they are one instead of ten, and inside they are traced once.
 """
 
 import jax
@@ -9,6 +11,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxface.core import checks
+from jaxface.core.program import program
 
 __all__ = ["ORDINARY", "exponent", "row_exponents", "shifted", "squarable_exponent"]
 
@@ -28,7 +31,8 @@ def as_floating(x: ArrayLike) -> jax.Array:
     return x
 
 
-def exponent(*arrays: jax.Array, reach: int = ORDINARY) -> jax.Array:
+@program
+def exponent(*arrays: jax.Array, reach: ArrayLike = ORDINARY) -> jax.Array:
     """The binary exponent int32 `[]` of the largest finite magnitude; 0 where that lies within `2^-reach` to `2^reach`.
 
     Also 0 for arrays of zeros. NaN and infinity do not count: they are the same in any unit.
@@ -48,12 +52,14 @@ def squarable_exponent(*arrays: jax.Array) -> jax.Array:
     return jnp.where(power == 0, 0, power - SQUARABLE)
 
 
-def row_exponents(x: jax.Array, *, reach: int = SQUARABLE) -> jax.Array:
+@program
+def row_exponents(x: jax.Array, *, reach: ArrayLike = SQUARABLE) -> jax.Array:
     """`exponent` of each row of `[..., d]` on its own, `[..., 1]`; 0 for rows with NaN or infinity."""
     size = jnp.max(jnp.abs(jax.lax.stop_gradient(x)), axis=-1, keepdims=True, initial=0)
     return _beyond(jnp.where(jnp.isfinite(size), size, 0), reach)
 
 
+@program
 def shifted(x: jax.Array, power: jax.Array) -> jax.Array:
     """`x 2^power`, exact inside the range of the type; zero or infinite beyond."""
     info = jnp.finfo(x.dtype)
@@ -64,7 +70,7 @@ def shifted(x: jax.Array, power: jax.Array) -> jax.Array:
     return x
 
 
-def _beyond(size: jax.Array, reach: int) -> jax.Array:
+def _beyond(size: jax.Array, reach: ArrayLike) -> jax.Array:
     info = jnp.finfo(size.dtype)
     bits = jax.lax.bitcast_convert_type(size, _integers(size.dtype))
     power = ((bits >> info.nmant) - (info.maxexp - 2)).astype(jnp.int32)  # as `frexp`, in a tenth of the operations
