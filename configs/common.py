@@ -15,6 +15,7 @@ def base(*, x64: bool) -> ConfigDict:
     config.seed = 0
     config.runtime = ConfigDict()
     config.runtime.x64 = x64  # float64 where ranks and small eigenvalues decide
+    config.runtime.quick_compile = False  # half the time to compile, slower programs: for runs of many small ones
     config.runtime.distributed = "off"  # auto: the processes that SLURM, Open MPI, Kubernetes or a TPU started
     return config
 
@@ -95,6 +96,8 @@ def variant(config: ConfigDict, name: str | None, changes: Mapping[str, Change])
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"unknown variant {name!r}; the variants are {', '.join(known)}.{hint}")
     known[name](config)
+    if name == "smoke":
+        config.runtime.quick_compile = True
     return config.lock()
 
 

@@ -15,6 +15,7 @@ from configs import committee, common, hallucinate, super_vector, weak_labels
 def get_config(variant: str | None = None) -> ConfigDict:
     """A section for each part of the page; several are those of the studies, at other sizes."""
     config = common.base(x64=True)
+    config.runtime.quick_compile = True
     config.data = common.orl_faces(height=56, width=46)
     config.sections = (  # parts of the page, each with its settings below
         *("pixels", "subspaces", "clusters", "same_person", "groups", "committees", "gallery", "super_vectors"),

@@ -7,20 +7,9 @@ import os
 import pathlib
 from collections.abc import Iterator
 
-import jaxlib.version
-
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("NPROC", "16")  # see jaxface.runtime.resources.widen_thread_pool
-# Compiling takes more of the suite than computing: without LLVM's optimiser and with the older emitter of fused loops
-# it takes half as long. Fast math is off in both, so programs mean the same; `XLA_FLAGS= make test` takes the usual.
-if jaxlib.version.__version__.startswith("0.10."):  # another version may not know a flag, and would end the process
-    os.environ.setdefault(
-        "XLA_FLAGS",
-        "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-        " --xla_cpu_parallel_codegen_split_count=1 --xla_cpu_opt_preset=FAST_COMPILE"
-        " --xla_cpu_enable_concurrency_optimized_scheduler=false",
-    )
 
 import hypothesis
 import jax
@@ -29,8 +18,11 @@ import pytest
 import scipy.linalg  # noqa: F401 - loads the BLAS that JAX uses, so that the limit reaches it
 import threadpoolctl
 
+from jaxface.runtime import resources
 from tests import by_numpy
 
+# Compiling takes more of the suite than computing. `XLA_FLAGS= make test` takes the usual programs.
+resources.compile_quickly()
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 # Half of the suite's time is compilation: a second run finds the programs of the first.

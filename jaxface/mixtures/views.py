@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from jaxface.core import checks, machine
+from jaxface.core.program import program
 from jaxface.linalg import scaling
 from jaxface.linalg.small_cholesky import inverse_factor, log_det
 
@@ -161,6 +162,7 @@ def factorize(log_weights: jax.Array, views: tuple[View, ...]) -> Woodbury:
     )
 
 
+@program
 def _factor(view: View) -> _Factor:
     """The noise of one view, factorised; the mean is that in the coordinates r."""
     if is_full(view.noise):

@@ -22,11 +22,13 @@ __all__ = ["configure", "provenance"]
 _RECORDED_PACKAGES = ("jaxface", "jax", "jaxlib", "numpy", "optax", "chex", "ml_collections", "orbax-checkpoint")
 
 
-def configure(*, x64: bool) -> None:
+def configure(*, x64: bool, quick_compile: bool = False) -> None:
     """Sets up a process before its first array: precision, threads, memory, the persistent compilation cache.
 
-    On accelerators fits run with full float32 products.
+    On accelerators fits run with full float32 products. quick_compile: see `resources.compile_quickly`.
     """
+    if quick_compile:
+        resources.compile_quickly()
     jax.config.update("jax_enable_x64", x64)
     jax.config.update("jax_default_matmul_precision", "highest")
     resources.widen_thread_pool()

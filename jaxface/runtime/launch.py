@@ -140,7 +140,7 @@ def _prepare_and_execute(run: Run, study_flags: _Flags) -> str:
         raise ValueError("--config is missing: name a config file, e.g. --config=configs/tour.py:smoke.")
     if not folder:
         raise ValueError("--workdir is missing: name the folder of the run, e.g. --workdir=runs/tour.")
-    environment.configure(x64=config.runtime.x64)
+    environment.configure(x64=config.runtime.x64, quick_compile=config.runtime.quick_compile)
     distributed.start(
         coordinator=study_flags.coordinator.value,
         num_processes=study_flags.num_processes.value,

@@ -20,6 +20,7 @@ ELSEWHERE = (
     "crop",
     "seed",
     "x64",
+    "quick_compile",
     "views.",
     "descriptors.",
     "fused_features",

@@ -149,7 +149,7 @@ def test_one_view_under_two_names_is_refused(tmp_path, rng):
 def test_rank_one_of_both_tasks():
     """Query 0 finds its own capture first and another person's second, query 1 the person only."""
     scores = np.array([[9.0, 8, 0, 0], [1, 7, 0, 0], [5, 0, 9, 8], [0, 0, 8, 9]])
-    same, other = cross_view._rates_of(scores, np.array([0, 0, 1, 1]))
+    same, other = cross_view.rates_of(scores, np.array([0, 0, 1, 1]))
     assert (same, other) == (0.75, 0.75)
 
 

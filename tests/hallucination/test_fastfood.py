@@ -177,7 +177,8 @@ def test_forms_and_inverses_reach_the_reconstruction(form, inverse, rng):
     model, _ = hallucination.fit_fastfood_dw_ksvd(KEY, x, MASK, **FASTFOOD, **options)
     images = hallucination.reconstruct_matrix(model, x[:5, MASK])
     assert mean_square(images, x[:5]) < mean_square(x[:5], x.mean(axis=0)[None, :])
-    features = np.stack([by_fastfood.feature_reconstruction(model)(row) for row in jnp.asarray(x[:5, MASK])])
+    rebuild = by_fastfood.feature_reconstruction(model)
+    features = np.stack([rebuild(row) for row in jnp.asarray(x[:5, MASK])])
     back, report = dekernelize.invert_matrix(
         model.signals.face_map, features, form=options["form"], method=options["inverse"]
     )

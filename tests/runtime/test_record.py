@@ -110,7 +110,7 @@ STUDY = textwrap.dedent("""
 CONFIG = """
 from ml_collections import ConfigDict
 def get_config():
-    return ConfigDict({"fate": "sleep", "runtime": {"x64": False, "distributed": "off"}}).lock()
+    return ConfigDict({"fate": "sleep", "runtime": {"x64": False, "quick_compile": False, "distributed": "off"}}).lock()
 """
 
 

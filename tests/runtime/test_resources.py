@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from jaxface.runtime import resources
+
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc of glibc only")
 def test_freed_memory_is_used_again():
@@ -94,3 +96,20 @@ def test_what_was_imported_is_not_collected_again():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout) > 50_000
+
+
+def test_quick_compilation_leaves_the_flags_of_the_user_and_of_other_versions(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=here")
+    resources.compile_quickly()
+    assert os.environ["XLA_FLAGS"] == "--xla_dump_to=here"
+    monkeypatch.delenv("XLA_FLAGS")
+    monkeypatch.setattr(resources.version, "__version__", "0.11.0")
+    resources.compile_quickly()
+    assert "XLA_FLAGS" not in os.environ
+    monkeypatch.setattr(resources.version, "__version__", "0.10.9")
+    monkeypatch.setattr(resources.importlib.metadata, "entry_points", lambda group: [f"plugin of {group}"])
+    resources.compile_quickly()
+    assert "XLA_FLAGS" not in os.environ
+    monkeypatch.setattr(resources.importlib.metadata, "entry_points", lambda group: [])
+    resources.compile_quickly()
+    assert "--xla_backend_optimization_level=0" in os.environ["XLA_FLAGS"].split()

@@ -27,7 +27,7 @@ from jaxface.runtime.workdir import Workdir
 CONFIG = """
 from ml_collections import ConfigDict
 def get_config():
-    return ConfigDict({"seed": 0, "runtime": {"x64": True, "distributed": "off"}}).lock()
+    return ConfigDict({"seed": 0, "runtime": {"x64": True, "quick_compile": False, "distributed": "off"}}).lock()
 """
 
 
