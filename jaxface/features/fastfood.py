@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxface.core import prng
+from jaxface.core.program import program
 from jaxface.core.pytree import params, static, whole
 from jaxface.features import spectra
 from jaxface.features.maps import Drawing, check_square, draw_blocks, initializer, sum_of_blocks, zero_padded
@@ -81,7 +82,7 @@ def _block(key: jax.Array, size: int, spectrum: Spectrum, dtype: Any) -> tuple[j
     )
 
 
-@jax.jit  # one trace serves the many projections of a solver
+@program
 def _permuted(u: jax.Array, permutation: jax.Array) -> jax.Array:
     """`u[c, permutation[c]]`, stated as the solution v of `Pi'v = u`: so its transpose is a gather as well.
 

@@ -45,15 +45,15 @@ def test_axes_that_the_smallest_training_set_does_not_span_are_refused(count, mo
 
 
 def test_widths_in_one_program_are_fisherfaces_of_each_width(rng):
-    ids = np.repeat(np.arange(6), 5)
-    x = jnp.asarray((0.8 * rng.normal(size=(6, 30)))[ids] + rng.normal(size=(30, 30)))
-    gallery = np.stack([np.flatnonzero(np.arange(30) % 5 != left_out) for left_out in range(2)])
-    probes = np.stack([np.flatnonzero(np.arange(30) % 5 == left_out) for left_out in range(2)])
-    widths = (6, 9, 15)
-    found = subspaces._width_errors(x, jnp.asarray(ids), gallery, probes, widths=widths, num_classes=6)
+    """Of many probes, so that one axis more or fewer shows in the errors."""
+    ids, place = np.repeat(np.arange(8), 12), np.arange(96) % 12
+    x = jnp.asarray((0.8 * rng.normal(size=(8, 30)))[ids] + rng.normal(size=(96, 30)))
+    gallery, probes = (np.stack([np.flatnonzero(place % 3 == k) for k in which]) for which in ((0, 1), (1, 2)))
+    widths = (8, 11, 15)
+    found = subspaces._width_errors(x, jnp.asarray(ids), gallery, probes, widths=widths, num_classes=8)
     for k, (rows, queries) in enumerate(zip(gallery, probes, strict=True)):
         for width, error in zip(widths, found[k], strict=True):
-            fitted, _ = lda.fit(x[rows], ids[rows], num_classes=6, num_components=5, pca_components=width)
+            fitted, _ = lda.fit(x[rows], ids[rows], num_classes=8, num_components=7, pca_components=width)
             z = np.asarray(jax.vmap(transform, in_axes=(None, 0))(fitted, x))
             squared = ((z[queries][:, None] - z[rows][None]) ** 2).sum(axis=-1)
             assert_close(error, (ids[rows][squared.argmin(axis=1)] != ids[queries]).mean())
