@@ -1,7 +1,7 @@
 """Mixtures of probabilistic CCA with any number of views, for samples that may lack some of them.
 
 Sample i has the views O_i. In a component, `x_v = mu_v + W_v z + eps_v` for v in O_i. Hidden are the component and z,
-and not the missing views: to impute them has the same maximum and takes three times as many steps. The M-step of view v
+and not the missing views: to impute them has the same maximum and takes about twice as many steps. The M-step of view v
 sums over the samples that have it. The other modules know any number of views: `e_step`, `m_step`, `log_likelihood`,
 `log_density`, `responsibilities` and the encoders accept a `MultiviewMixture`, and `fit` here also a `PCCAMixture`.
 

@@ -124,29 +124,37 @@ def slope(fn, x, step=1e-5):
 
 
 def imputing_step(model, views, mask):
-    """One EM step of one component with diagonal noise whose hidden variables are z and the missing entries.
+    """The model after an EM step, with diagonal noise, whose hidden variables are the component, z and what is missing.
 
-    The views (mean, W, Psi); every sample counts in every view, with its missing entries at their expected values.
+    Every sample counts in every view, with its missing entries at their expected values.
     """
-    ((_, mean, loadings, noise),) = components(model)
-    v, d = side_by_side(views, mask), loadings.shape[1]
-    e, b, s = np.zeros((d + 1, d + 1)), np.zeros((len(mean), d + 1)), np.zeros(len(mean))
-    for row, seen in zip(v, mask, strict=True):
-        (z,), (cov,) = posterior(model, row, np.flatnonzero(seen))
-        augmented, second = np.append(z, 1.0), np.zeros((d + 1, d + 1))
-        second[:d, :d] = cov
-        second += np.outer(augmented, augmented)
-        guess = np.concatenate([loadings, mean[:, None]], axis=1)
-        lost = np.isnan(row)
-        x = np.where(lost, guess @ augmented, row)
-        e += second
-        b += np.where(lost[:, None], guess @ second, np.outer(x, augmented))
-        s += np.where(lost, np.einsum("ij,jk,ik->i", guess, second, guess) + np.diag(noise), x**2)
-    both = np.linalg.solve(e, b.T).T
-    psi = (s - (both * b).sum(axis=1)) / len(v)
-    found, start = [], 0
+    v, joint = side_by_side(views, mask), log_joint(model, views, mask)
+    g = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
+    parts = [imputing_regression(model, v, mask, g[:, k], k) for k in range(g.shape[1])]
+    both, psi = (np.stack(each) for each in zip(*parts, strict=True))
+    new, start = [], 0
     for view in model.views:
         own = slice(start, start + np.asarray(view.mean).shape[1])
-        found.append((both[None, own, d], both[None, own, :d], psi[None, own]))
+        new.append(type(view)(both[:, own, -1], both[:, own, :-1], psi[:, own]))
         start = own.stop
-    return found
+    return model.with_views(np.log(g.mean(axis=0)), tuple(new))
+
+
+def imputing_regression(model, v, mask, g, k):
+    """[W, mu] of all views side by side, and their noise, of a component with the responsibilities `g` `[s]`."""
+    _, mean, loadings, noise = components(model)[k]
+    guess = np.concatenate([loadings, mean[:, None]], axis=1)
+    d = loadings.shape[1]
+    e, b, s = np.zeros((d + 1, d + 1)), np.zeros((len(mean), d + 1)), np.zeros(len(mean))
+    for row, seen, weight in zip(v, mask, g, strict=True):
+        means, covs = posterior(model, row, np.flatnonzero(seen))
+        augmented, second = np.append(means[k], 1.0), np.zeros((d + 1, d + 1))
+        second[:d, :d] = covs[k]
+        second += np.outer(augmented, augmented)
+        lost = np.isnan(row)
+        x = np.where(lost, guess @ augmented, row)
+        e += weight * second
+        b += weight * np.where(lost[:, None], guess @ second, np.outer(x, augmented))
+        s += weight * np.where(lost, np.einsum("ij,jk,ik->i", guess, second, guess) + np.diag(noise), x**2)
+    both = np.linalg.solve(e, b.T).T
+    return both, (s - (both * b).sum(axis=1)) / g.sum()
