@@ -82,6 +82,13 @@ def rows(rng):
     return GroupedStats(rng.normal(size=(5, D)), np.ones(5), COUNTS, COUNTS, np.sign(COUNTS), spd(rng), np.zeros(D))
 
 
+def weighted_rows(rng):
+    """Rows of people whose images have weights."""
+    weight = 0.7 * COUNTS + 0.1
+    sums_of_weights = {"num_images": np.float64(9), "log_weight": np.float64(-3)}
+    return rows(rng)._replace(row_count=weight, count=weight, num_people=np.ones(5), **sums_of_weights)
+
+
 def two_factors(rng):
     return LowRankJointBayes(mean=rng.normal(size=D), root=rng.normal(size=(D, 2)), noise_cov=spd(rng) + np.eye(D))
 
@@ -105,6 +112,10 @@ def moments(rng):
 def basis(rng):
     values = np.sort(rng.uniform(0.1, 2, size=D))[::-1].copy()
     return ScoringBasis(mean=rng.normal(size=D), vectors=rng.normal(size=(D, D)), values=values)
+
+
+def weights_of_tracks(correlation):
+    return tracks.track_weights(TRACKS, num_tracks=3, correlation=correlation)
 
 
 def hidden(rng):
@@ -138,16 +149,21 @@ CASES = [
     ),
     Case(stats.zero, lambda r: (r.normal(size=D),), {"num_people": 5}),
     Case(stats.add, lambda r: (sums(r), images(r), IDS)),
+    Case(stats.add, lambda r: (weighted_sums(r), images(r), IDS), {"weights": QUALITY}, variant="weights"),
     Case(stats.add_rows, lambda r: (sums(r), images(r), IDS), {"block_size": 3}),
     Case(stats.merge, lambda r: (sums(r), sums(r))),
+    Case(stats.merge, lambda r: (weighted_sums(r), sums(r)), variant="weights"),
     Case(stats.pool, lambda r: (sums(r), sums(r))),
+    Case(stats.pool, lambda r: (sums(r), weighted_sums(r)), variant="weights"),
     Case(stats.by_person, lambda r: (sums(r),)),
     Case(stats.by_person, lambda r: (weighted_sums(r),), variant="weights"),
     Case(stats.rows_about, lambda r: (rows(r), r.normal(size=D)), grad=(0, 1)),
     Case(posterior.full, lambda r: (a_model(r), rows(r)), factor=10),
+    Case(posterior.full, lambda r: (a_model(r), weighted_rows(r)), factor=10, variant="weights"),
     Case(posterior.approximate, lambda r: (a_model(r), rows(r)), factor=10),
     Case(posterior.expanded, lambda r: (a_model(r), rows(r)), factor=10),
-    Case(posterior.identity, lambda r: (a_model(r), r.normal(size=D), np.float64(2)), grad=(1,), factor=10),
+    Case(posterior.expanded, lambda r: (a_model(r), weighted_rows(r)), factor=10, variant="weights"),
+    Case(posterior.identity, lambda r: (a_model(r), r.normal(size=D), r.uniform(0.3, 1.7)), grad=(1, 2), factor=10),
     Case(posterior.diagonal_basis, lambda r: (a_model(r),), factor=100),
     Case(objectives.log_likelihood, lambda r: (a_model(r), weighted_sums(r)), grad=(0,), factor=10),
     Case(
@@ -170,14 +186,19 @@ CASES = [
         {"e_step": posterior.full, "floor": 1e-6},
         factor=10,
     ),
-    Case(em.fit, lambda r: (sums(r), a_model(r)), {"prior": PRIOR, "prior_weight": 0.3, "num_iters": 2}, factor=100),
+    Case(
+        em.fit,
+        lambda r: (weighted_sums(r), a_model(r)),
+        {"prior": PRIOR, "prior_weight": 0.3, "num_iters": 2},
+        factor=100,
+    ),
     Case(em.fit, lambda r: (sums(r), a_model(r)), {"num_iters": 2}, factor=100, variant="without a prior"),
     Case(factors.fit_low_rank, lambda r: (weighted_sums(r), a_model(r)), {"rank": 2, "num_iters": 2}, factor=100),
     Case(factors.leading_factors, lambda r: (a_model(r),), {"rank": 2}, factor=100),
     Case(factors.init_factors, lambda r: (weighted_sums(r),), {"rank": 1}, factor=100),
     Case(
         factors.fit_factors,
-        lambda r: (sums(r), two_factors(r)),
+        lambda r: (weighted_sums(r), two_factors(r)),
         {"num_iters": 3, "tol": 1e-3, "expand": False},
         factor=100,
     ),
@@ -202,7 +223,7 @@ CASES = [
     Case(
         transfer.leave_one_out,
         lambda r: (images(r), EVERYONE, a_model(r), WEIGHTS),
-        {"num_people": 3, "num_iters": 2},
+        {"num_people": 3, "num_iters": 2, "weights": QUALITY},
         factor=100,
     ),
     Case(
@@ -221,6 +242,7 @@ CASES = [
     ),
     Case(quality.fit_weights, lambda r: (bins(r), a_model(r)), {"num_iters": 2}, factor=100),
     Case(tracks.track_weights, lambda r: (TRACKS,), {"num_tracks": 3, "correlation": np.float32(0.3)}),
+    Case(weights_of_tracks, lambda r: (r.uniform(0.2, 0.8),), grad=(0,)),
     Case(
         tracks.collect_tracks,
         lambda r: (images(r), IDS, TRACKS),

@@ -89,6 +89,18 @@ def test_the_e_step_and_the_likelihood_are_those_of_dense_gaussians(rank, rng):
     assert_close((fitted.identity_cov, fitted.noise_cov), (identity / n, noise / k), factor=10)
 
 
+def test_people_of_equal_sums_of_weights_share_rows(rng):
+    """Weights of two values: the sums of many people are equal, and their fewer rows have the dense moments."""
+    model, people, _ = drawn(rng)
+    weights = [rng.choice([0.25, 0.5], size=m) for m in draws.COUNTS]
+    rows = group_by_count(stats_of(people, weights, rng.normal(size=3)))
+    assert len(rows.rows) < PEOPLE
+    moments, value = posterior.full(model, rows)
+    identity, noise, *_ = reference.e_step(model, people, weights)
+    assert_close((moments.identity, moments.noise), (identity, noise))
+    assert_close(value, reference.log_likelihood(model, people, weights))
+
+
 def test_weights_of_one_are_no_weights_to_the_last_bit(rng):
     model = draws.joint_bayes(rng)
     people = draws.people(rng, model)

@@ -4,8 +4,9 @@ import numpy as np
 from scipy.linalg import eigh
 
 from jaxface.joint_bayes import init_factors, moment_start, to_dense
-from tests.joint_bayes import draws
+from tests.joint_bayes import draws, test_counts
 from tests.reference import joint_bayes_reference as reference
+from tests.reference import quality_reference
 from tests.tolerances import assert_close
 
 D, RANK, COUNTS = 4, 2, (1, 2, 3) * 20
@@ -15,6 +16,13 @@ def test_moments_are_those_of_the_definition(rng):
     groups = draws.people(rng, draws.joint_bayes(rng, D), COUNTS)
     found = moment_start.moments_of(draws.stats(groups, np.zeros(D)))
     assert_close((found.mean, found.identity, found.noise), reference.moments(groups), factor=100)
+
+
+def test_moments_of_weighted_images_are_those_of_the_definition(rng):
+    """With images of weight 0 and a person without images."""
+    _, people, weights = test_counts.drawn(rng)
+    found = moment_start.moments_of(test_counts.stats_of(people, weights))
+    assert_close((found.mean, found.identity, found.noise), quality_reference.moments(people, weights))
 
 
 def test_the_moment_start_is_the_positive_part_of_the_excess_in_the_metric_of_the_noise(rng):

@@ -1,12 +1,15 @@
 """Bins of quality: their statistics are those of any weights; the exponent and free weights are found again."""
 
+from functools import partial
+
 import jax
 import numpy as np
 import pytest
 
 from jaxface.core.fitinfo import Status
-from jaxface.joint_bayes import JointBayes, collect, init, quality
+from jaxface.joint_bayes import JointBayes, ScoringBasis, collect, init, quality, set_llr
 from jaxface.joint_bayes.quality import WeightedModel, ecm_step, noise_of_bins
+from tests import by_numpy
 from tests.joint_bayes import draws
 from tests.reference import quality_reference as reference
 from tests.tolerances import assert_close
@@ -122,8 +125,10 @@ def test_held_out_people_choose_the_exponent(made):
     train, held = (
         quality.collect_bins(x, p, bins, num_people=PEOPLE, num_bins=BINS, shift=np.full(D, 0.3)) for p in parts
     )
-    candidates = quality.exponents(train, np.log(TRUTH), np.array([0.0, 0.5, 1.0, 1.5]))
+    alphas = np.array([0.0, 0.5, 1.0, 1.5])
+    candidates = quality.exponents(train, np.log(TRUTH), alphas)
     assert_close(candidates[0], np.ones(BINS))
+    assert_close(np.diff(np.log(candidates), axis=1), np.outer(alphas, np.diff(np.log(TRUTH))))
     number = np.asarray(train.count.sum(axis=1))
     assert_close(np.log(candidates) @ number, np.zeros(4), factor=10)
     choice, info = quality.fit_candidates(train, held, candidates, num_iters=5)
@@ -145,6 +150,24 @@ def test_rounded_weights_lie_on_levels(rng):
     np.testing.assert_allclose([found[:-1].min(), found.max()], [weights[:-1].min(), weights.max()], rtol=1e-12)
     for same in (np.full(200, 3.0), np.zeros(200)):
         np.testing.assert_allclose(quality.rounded(same), same, rtol=1e-12)
+
+
+def test_how_much_rounded_weights_change_ratios(rng):
+    """Images of different people, 20 directions, weights over two decades: the share of the ratios that changes."""
+    n, values = 2000, rng.gamma(1.0, size=20)
+    q = np.exp(rng.uniform(np.log(0.1), np.log(10), size=(2, n)))
+    z = rng.normal(size=(2, n, 20)) * np.sqrt(values + 1 / q[:, :, None])
+    sums, basis = q[:, :, None] * z, ScoringBasis(mean=np.zeros(20), vectors=np.eye(20), values=values)
+
+    def ratios(first, second):
+        scaled = [sums[0] * (first / q[0])[:, None], first, sums[1] * (second / q[1])[:, None], second]
+        return by_numpy.evaluate(jax.vmap(partial(set_llr, basis)), *scaled)
+
+    exact = ratios(*q)
+    for num_levels, share_of_one, share_of_both in ((32, 0.03, 0.043), (64, 0.014, 0.021)):
+        first, second = (np.asarray(quality.rounded(each, num_levels=num_levels)) for each in q)
+        for found, share in ((ratios(q[0], second), share_of_one), (ratios(first, second), share_of_both)):
+            assert np.sqrt(((found - exact) ** 2).mean() / (exact**2).mean()) == pytest.approx(share, rel=0.15)
 
 
 BIN_OF = np.arange(9) % 3

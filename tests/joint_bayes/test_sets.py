@@ -69,6 +69,9 @@ def test_the_unit_of_the_weights_and_a_vanishing_one(rng):
     zero, near = (score(model, x[:2], x[2:], first_weights=q, second_weights=np.full(2, e)) for e in (0.0, 1e-9))
     assert_close(zero, 0.0)
     np.testing.assert_allclose(near, 0, atol=1e-6)
+    among_others = score(model, x[:2], x[2:], first_weights=q, second_weights=np.array([0.5, 1e-9]))
+    without = reference.llr(model, x[:2], reference.by_weights(q), x[2:3], reference.by_weights([0.5]))
+    np.testing.assert_allclose(among_others, without, atol=1e-7)
 
 
 def dense_score(model, x, q):

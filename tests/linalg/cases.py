@@ -64,6 +64,12 @@ def sums(rng):
     return class_stats.Stats(count, np.stack([x[:4].sum(0), 0 * x[0], x[4:].sum(0)]), x.T @ x, np.zeros(4))
 
 
+def weighted_sums(rng):
+    """The same of samples with weights."""
+    count = np.array([2.5, 0.0, 0.7])
+    return sums(rng)._replace(count=count, num_images=np.array([4.0, 0.0, 3.0]), log_weight=np.float64(-3))
+
+
 SPREAD = jax.tree_util.Partial(spread)
 LABELS = np.array([0, 1, 1, 2, 0, 2, 2], np.int32)
 
@@ -98,7 +104,7 @@ CASES = [
     Case(scatter.total_factor, lambda r: (rows(r),), grad=(0,)),
     Case(scatter.matrix, lambda r: (rows(r),), grad=(0,)),
     Case(class_stats.total, lambda r: (sums(r),)),
-    Case(class_stats.recenter, lambda r: (sums(r),), variant="mean"),
+    Case(class_stats.recenter, lambda r: (weighted_sums(r),), variant="mean"),
     Case(class_stats.recenter, lambda r: (sums(r), r.normal(size=4)), grad=(1,)),
     Case(class_stats.change_basis, lambda r: (sums(r), r.normal(size=(4, 2)), r.normal(size=4)), grad=(1, 2)),
     Case(class_stats.within_scatter, lambda r: (sums(r),)),

@@ -55,6 +55,22 @@ def e_step(model, people, weights):
     return identity, noise, n, k
 
 
+def moments(people, weights):
+    """The weighted mean, and T_mu and T_eps of the scatters between and within people, both unbiased.
+
+    `E[S_w] = (K - n) T_eps` and `E[S_b] = (n - 1) T_eps + (sum Q - sum Q^2 / sum Q) T_mu`.
+    """
+    kept = [(x[q > 0], q[q > 0]) for x, q in zip(people, weights, strict=True) if q.any()]
+    n, k = len(kept), sum(len(q) for _, q in kept)
+    total = np.array([q.sum() for _, q in kept])
+    averages = np.stack([q @ x / q.sum() for x, q in kept])
+    mean = total @ averages / total.sum()
+    away = [x - average for (x, _), average in zip(kept, averages, strict=True)]
+    noise = sum((q[:, None] * r).T @ r for (_, q), r in zip(kept, away, strict=True)) / (k - n)
+    between = (total[:, None] * (averages - mean)).T @ (averages - mean)
+    return mean, (between - (n - 1) * noise) / (total.sum() - (total**2).sum() / total.sum()), noise
+
+
 def llr(model, first, first_noise, second, second_noise):
     """One person with all images against two people; the noises of the two sets are independent."""
     m, n = len(first), len(second)
