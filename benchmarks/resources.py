@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import jax.scipy.linalg
 import numpy as np
 import scipy.linalg
 import threadpoolctl

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import logsumexp
+from jax.nn import logsumexp
 from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo, loops, search

@@ -17,10 +17,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 
-from jaxface.linalg import discriminant, distances, spectral
+from jaxface.linalg import discriminant, distances, spectral, triangular
 from jaxface.linalg.scatter import ClassMoments
 
 __all__ = []
@@ -42,7 +41,7 @@ def by_cholesky(moments: ClassMoments, variances: jax.Array, axes: jax.Array, *,
     """
     scale, a, jitter = _scaled_means(moments, variances, axes, ridge)
     eye = jnp.eye(axes.shape[0], dtype=a.dtype)
-    inverse = solve_triangular(jnp.linalg.cholesky(eye - a.T @ a), eye, lower=True)
+    inverse = triangular.inverse(jnp.linalg.cholesky(eye - a.T @ a))
     # The largest diagonal entry of (I - A'A)^-1 is at most its largest eigenvalue 1 / (1 - s^2), and not far below.
     margin = 1 / (inverse**2).sum(axis=0).max()
     return Directions(scale[:, None] * inverse.T, (scale > 0).sum(dtype=jnp.int32), jitter, margin)

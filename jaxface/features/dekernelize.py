@@ -21,7 +21,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import cho_solve
 from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks, machine
@@ -29,7 +28,7 @@ from jaxface.features import forms, maps, units, validity
 from jaxface.features.forms import Form
 from jaxface.features.maps import FeatureMap
 from jaxface.features.validity import Validity
-from jaxface.linalg import krylov, psd, scaling
+from jaxface.linalg import krylov, psd, scaling, triangular
 from jaxface.linalg.krylov import Solution
 
 __all__ = [
@@ -58,7 +57,7 @@ def least_squares(params: FeatureMap) -> Solver:
     """
     gram = jax.lax.stop_gradient(maps.gram_matrix(params))
     lower = psd.cholesky(gram)
-    inverse = cho_solve((lower, True), jnp.eye(gram.shape[0], dtype=gram.dtype))
+    inverse = triangular.solve_product(lower, jnp.eye(gram.shape[0], dtype=gram.dtype))
     is_definite = psd.is_definite(jnp.diagonal(lower))
     return partial(_normal_equations, params, lambda b: _closed_form(b @ inverse)._replace(is_converged=is_definite))
 

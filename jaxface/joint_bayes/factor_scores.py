@@ -9,13 +9,12 @@ For two images that is the quadratic form (13) with `B = 2 T_eps^-1 F (I + 2 G)^
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 
 from jaxface.core import checks, machine
 from jaxface.joint_bayes.model import LowRankJointBayes
 from jaxface.joint_bayes.scores import ScoringBasis
-from jaxface.linalg import psd, spectral
+from jaxface.linalg import psd, spectral, triangular
 
 __all__ = ["diagonalize_factors", "llr_of_factors"]
 
@@ -27,11 +26,11 @@ def diagonalize_factors(model: LowRankJointBayes) -> ScoringBasis:
     """
     model = jax.lax.stop_gradient(model)
     lower = psd.cholesky(model.noise_cov)
-    white = solve_triangular(lower, model.root, lower=True)
+    white = triangular.solve(lower, model.root)
     values, turn = spectral.eigh(white.T @ white)
     is_kept = values > values.max() * len(values) * machine.eps(values.dtype)
     scale = jnp.where(is_kept, 1 / jnp.sqrt(jnp.where(is_kept, values, 1)), 0)
-    vectors = solve_triangular(lower, (white @ turn) * scale[None, :], lower=True, trans=1)
+    vectors = triangular.solve_transposed(lower, (white @ turn) * scale[None, :])
     return ScoringBasis(mean=model.mean, vectors=vectors, values=jnp.where(is_kept, values, 0))
 
 

@@ -1,6 +1,7 @@
 """Linear algebra for symmetric problems, null spaces and kernels; everything follows the dtype of its input.
 
     psd         symmetrise, relative ridge, Cholesky solves, log-determinants
+    triangular  solves with lower triangular factors
     small_cholesky  inverse factors of many small matrices at once
     spectral    eigh and thin SVD with fixed order and signs; simultaneous diagonalisation of a pair
     krylov      operators known by their products: conjugate gradients, Lanczos, block power
@@ -32,6 +33,7 @@ from jaxface.linalg import (
     scatter,
     small_cholesky,
     spectral,
+    triangular,
 )
 
 __all__ = [
@@ -48,4 +50,5 @@ __all__ = [
     "scatter",
     "small_cholesky",
     "spectral",
+    "triangular",
 ]

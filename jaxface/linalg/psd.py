@@ -8,9 +8,9 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import cho_solve, solve_triangular
 
 from jaxface.core import checks, machine
+from jaxface.linalg import triangular
 
 __all__ = [
     "add_ridge",
@@ -54,7 +54,7 @@ def least_eigenvalue(lower: jax.Array) -> jax.Array:
     """About the least eigenvalue of LL', never below it, from L `[d, d]`: three steps of inverse iteration."""
     vector = jnp.cos(jnp.arange(len(lower), dtype=lower.dtype))
     for _ in range(3):
-        vector = cho_solve((lower, True), vector / jnp.linalg.norm(vector))
+        vector = triangular.solve_product(lower, vector / jnp.linalg.norm(vector))
     return 1 / jnp.linalg.norm(vector)
 
 
@@ -84,7 +84,7 @@ def _has_cholesky(a: np.ndarray) -> bool:
 
 def solve(a: jax.Array, b: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
     """`(A + ridge (tr A / d) I)^-1 B` for b `[d]` or `[d, k]`."""
-    return cho_solve((cholesky(a, ridge=ridge), True), b)
+    return triangular.solve_product(cholesky(a, ridge=ridge), b)
 
 
 def log_det(a: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
@@ -95,6 +95,6 @@ def log_det(a: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
 def log_density(cov: jax.Array, x: jax.Array) -> jax.Array:
     """`log N(x; 0, C) = -1/2 (d log 2 pi + log|C| + x'C^-1 x)` for x `[d]`."""
     lower = cholesky(cov)
-    whitened = solve_triangular(lower, x, lower=True)
+    whitened = triangular.solve(lower, x)
     constant = x.shape[0] * math.log(2 * math.pi)
     return -(constant + 2 * jnp.log(jnp.diagonal(lower)).sum() + whitened @ whitened) / 2

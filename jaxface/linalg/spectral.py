@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
 
 from jaxface.core import checks, guards
-from jaxface.linalg import psd
+from jaxface.linalg import psd, triangular
 
 __all__ = ["PairBasis", "diagonalize_pair", "eigh", "fix_signs", "thin_svd"]
 
@@ -71,8 +70,7 @@ def diagonalize_pair(a: jax.Array, b: jax.Array) -> PairBasis:
     guards.assert_equal_shape([a, b])
     checks.floating(a=a, b=b)
     lower = psd.cholesky(jax.lax.stop_gradient(b))
-    half = solve_triangular(lower, jax.lax.stop_gradient(a), lower=True)
-    values, rotation = eigh(solve_triangular(lower, half.T, lower=True))
-    vectors = solve_triangular(lower, rotation, lower=True, trans=1)
+    values, rotation = eigh(triangular.whiten(lower, jax.lax.stop_gradient(a)))
+    vectors = triangular.solve_transposed(lower, rotation)
     log_det = 2 * jnp.log(jnp.diagonal(lower)).sum()
     return PairBasis(values, vectors, (lower @ rotation).T, log_det)

@@ -13,14 +13,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 
 from jaxface.cluster import kmeans
 from jaxface.core import checks
-from jaxface.linalg import psd, spectral
+from jaxface.linalg import psd, spectral, triangular
 from jaxface.mixtures.pcca import PCCAMixture, check_pairs, from_covariance, of_views
-from jaxface.mixtures.views import View, is_not_constant, typical_variance
+from jaxface.mixtures.views import View, block_diagonal, is_not_constant, typical_variance
 
 __all__ = ["init"]
 
@@ -177,9 +176,8 @@ def shared_axes(
             [psd.cholesky(cov[a : a + n, a : a + n]) for a, n in zip((0, *ends), widths, strict=True)],
             len(widths),
         )
-    lower = jax.scipy.linalg.block_diag(*lowers)
-    half = solve_triangular(lower, cov, lower=True)
-    values, vectors = spectral.eigh(solve_triangular(lower, half.T, lower=True))
+    lower = block_diagonal(*lowers)
+    values, vectors = spectral.eigh(triangular.whiten(lower, cov))
     gains = jnp.sqrt(jnp.maximum(values[:latent_dim] - 1, 0) * number / max(number - 1, 1))  # descending
     white = vectors[:, :latent_dim] * gains[None, :]
     white += 0.1 / math.sqrt(latent_dim) * jax.random.normal(key, white.shape, white.dtype)

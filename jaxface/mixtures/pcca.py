@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo, machine
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params, unbounded
-from jaxface.linalg import psd, scaling, spectral
+from jaxface.linalg import psd, scaling, spectral, triangular
 from jaxface.mixtures.validity import check_noise, check_weights
 from jaxface.mixtures.views import (
     Mixture,
@@ -190,8 +189,8 @@ def from_covariance(
     cov_x, jitter_x, singular_x = _regular(mean[:dim_x], cov[:dim_x, :dim_x], ridge)
     cov_y, jitter_y, singular_y = _regular(mean[dim_x:], cov[dim_x:, dim_x:], ridge)
     lower_x, lower_y = psd.cholesky(cov_x), psd.cholesky(cov_y)
-    half = solve_triangular(lower_x, cov[:dim_x, dim_x:], lower=True)
-    left, values, right = spectral.thin_svd(solve_triangular(lower_y, half.T, lower=True).T)
+    half = triangular.solve(lower_x, cov[:dim_x, dim_x:])
+    left, values, right = spectral.thin_svd(triangular.solve(lower_y, half.T).T)
     largest = 1 - machine.eps(cov.dtype) ** 0.5
     root = jnp.sqrt(jnp.minimum(values[:latent_dim], largest))[None, :]
 

@@ -15,12 +15,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import gram, psd, spectral
+from jaxface.linalg import gram, psd, spectral, triangular
 from jaxface.linalg.gram import Kernel
 from jaxface.subspace import grouping, kernel_map, np_per
 from jaxface.subspace.kernel_map import KernelMap
@@ -69,11 +68,11 @@ def dual(k: jax.Array, groups: jax.Array, *, num_groups: int, rkhs_orthonormal: 
     lower = jnp.linalg.cholesky(k)
     ones = jnp.ones((len(k), 1), k.dtype)
     indicators = jnp.concatenate([ones, jax.nn.one_hot(groups, num_groups, dtype=k.dtype)[:, 1:]], axis=1)
-    half = solve_triangular(lower, indicators, lower=True)
+    half = triangular.solve(lower, indicators)
     if rkhs_orthonormal:
-        coefficients = solve_triangular(lower, _beyond_first(half), lower=True, trans=1)
+        coefficients = triangular.solve_transposed(lower, _beyond_first(half))
     else:
-        coefficients = _beyond_first(solve_triangular(lower, half, lower=True, trans=1))
+        coefficients = _beyond_first(triangular.solve_transposed(lower, half))
     is_definite = psd.is_definite(jnp.diagonal(lower))
     return Dual(coefficients, is_definite & grouping.is_complete(groups, num_groups=num_groups))
 

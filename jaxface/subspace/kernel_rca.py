@@ -12,13 +12,12 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.core.pytree import params
-from jaxface.linalg import distances, gram, psd, scatter
+from jaxface.linalg import distances, gram, psd, scatter, triangular
 from jaxface.linalg.gram import Kernel
 from jaxface.subspace import grouping, kernel_map, rca
 from jaxface.subspace.kernel_map import KernelMap
@@ -95,9 +94,9 @@ def _fit_ridge(
     within = scatter.within_factor(lower, groups, num_classes=num_groups)
     covariance = within.T @ within / len(k)
     whitener = psd.cholesky(covariance, ridge=ridge)
-    inverse = solve_triangular(lower, jnp.eye(len(k), dtype=k.dtype), lower=True)
+    inverse = triangular.inverse(lower)
     enough = psd.is_definite(jnp.diagonal(whitener))
-    coefficients = jnp.where(definite & enough, solve_triangular(whitener, inverse, lower=True).T, 0)
+    coefficients = jnp.where(definite & enough, triangular.solve(whitener, inverse).T, 0)
     status = fitinfo.diagnose((~definite, Status.RANK_DEFICIENT), (~enough, Status.NOT_PSD))
     jitter = ridge * jnp.trace(covariance) / len(k)
     info = fitinfo.closed_form(dtype=k.dtype, status=kernel_map.status_of(kernel, x, k, status), jitter=jitter)
@@ -126,7 +125,7 @@ def _fit_metric(
     within = center(center(k).T) / n  # HKH / n
     epsilon = ridge * jnp.trace(within) / n
     lower = psd.cholesky(within, ridge=ridge)
-    half = solve_triangular(lower, jnp.eye(n, dtype=within.dtype), lower=True)
+    half = triangular.inverse(lower)
     root = center(half.T) / jnp.sqrt(jnp.asarray(n, within.dtype))
     enough = psd.is_definite(jnp.diagonal(lower)) & jnp.isfinite(root).all()
     status = kernel_map.status_of(kernel, x, k, fitinfo.diagnose((~enough, Status.NOT_PSD)))

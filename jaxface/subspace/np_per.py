@@ -24,12 +24,11 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import cho_solve, solve_triangular
 from jax.typing import ArrayLike, DTypeLike
 
 from jaxface.core import checks, fitinfo, machine
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import krylov, nullspace, products, psd, scaling, spectral
+from jaxface.linalg import krylov, nullspace, products, psd, scaling, spectral, triangular
 from jaxface.subspace import grouping
 from jaxface.subspace.group_sums import GroupSums
 from jaxface.subspace.grouping import Contrasts
@@ -99,10 +98,10 @@ def _fit_dual(x: jax.Array, groups: jax.Array, contrasts: Contrasts) -> tuple[Li
 
 def _projected(lower: jax.Array, inner: jax.Array, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Rows without their part in the span of `inner`, LL' = inner inner', as `root` times orthonormal ones."""
-    rows = rows - products.transposed_copy(cho_solve((lower, True), inner @ rows.T)) @ inner
+    rows = rows - products.transposed_copy(triangular.solve_product(lower, inner @ rows.T)) @ inner
     root = jnp.linalg.cholesky(rows @ rows.T)
     # The inverse of the small factor: a product is faster than a triangular solve with as many columns as pixels.
-    return root, solve_triangular(root, jnp.eye(len(root), dtype=root.dtype), lower=True) @ rows
+    return root, triangular.inverse(root) @ rows
 
 
 def _left_over(lower: jax.Array, inner: jax.Array, rows: jax.Array) -> jax.Array:
@@ -112,7 +111,7 @@ def _left_over(lower: jax.Array, inner: jax.Array, rows: jax.Array) -> jax.Array
     """
 
     def beside(vectors: jax.Array) -> jax.Array:
-        return solve_triangular(lower, inner @ (rows.T @ vectors), lower=True)
+        return triangular.solve(lower, inner @ (rows.T @ vectors))
 
     def among(vectors: jax.Array) -> jax.Array:
         return rows @ (rows.T @ vectors) - vectors
@@ -171,9 +170,8 @@ def _from_sums(sums: GroupSums, ridge: jax.Array | float, *, num_components: int
     between = sums.second_moment / sums.count - jnp.outer(mean, mean) - within
     lower = psd.cholesky(within, ridge=ridge)
     is_definite = psd.is_definite(jnp.diagonal(lower))
-    half = solve_triangular(lower, solve_triangular(lower, between, lower=True).T, lower=True)
-    directions = spectral.eigh(half)[1][:, :num_components]
-    basis = spectral.fix_signs(solve_triangular(lower, directions, lower=True, trans=1))
+    directions = spectral.eigh(triangular.whiten(lower, between))[1][:, :num_components]
+    basis = spectral.fix_signs(triangular.solve_transposed(lower, directions))
     rank = jnp.minimum(num_components, sums.num_groups - 1).astype(jnp.int32)
     basis = jnp.where(is_definite & (jnp.arange(num_components) < rank), basis, 0)
     status = fitinfo.or_non_finite(fitinfo.diagnose((~is_definite, Status.RANK_DEFICIENT)), sums)

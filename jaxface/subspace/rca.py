@@ -16,12 +16,11 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
-from jaxface.linalg import discriminant, psd, scaling, scatter, spectral
+from jaxface.linalg import discriminant, psd, scaling, scatter, spectral, triangular
 from jaxface.subspace import grouping, pca
 from jaxface.subspace.group_sums import GroupSums
 from jaxface.subspace.linear_map import LinearMap
@@ -63,7 +62,7 @@ def from_sums(sums: GroupSums, *, ridge: jax.Array | float) -> tuple[LinearMap, 
     covariance = sums.within / sums.count
     lower = psd.cholesky(covariance, ridge=ridge)
     is_definite = psd.is_definite(jnp.diagonal(lower))
-    inverse = solve_triangular(lower, jnp.eye(d, dtype=lower.dtype), lower=True)
+    inverse = triangular.inverse(lower)
     status = fitinfo.or_non_finite(fitinfo.diagnose((~is_definite, Status.RANK_DEFICIENT)), sums)
     info = fitinfo.closed_form(dtype=lower.dtype, status=status, jitter=ridge * jnp.trace(covariance) / d)
     return LinearMap(mean=sums.shift + sums.sum / sums.count, basis=jnp.where(is_definite, inverse.T, 0)), info

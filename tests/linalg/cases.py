@@ -18,6 +18,7 @@ from jaxface.linalg import (
     scatter,
     small_cholesky,
     spectral,
+    triangular,
 )
 from tests.transformations import Case
 
@@ -73,6 +74,11 @@ def weighted_sums(rng):
 SPREAD = jax.tree_util.Partial(spread)
 LABELS = np.array([0, 1, 1, 2, 0, 2, 2], np.int32)
 
+
+def lower(rng, d=4):
+    return np.tril(rng.normal(size=(d, d))) + 3 * np.eye(d)
+
+
 CASES = [
     Case(psd.symmetrize, lambda r: (r.normal(size=(4, 4)),), grad=(0,)),
     Case(psd.add_ridge, lambda r: (spd(r), np.float64(0.1)), grad=(0, 1)),
@@ -83,6 +89,11 @@ CASES = [
     Case(psd.solve, lambda r: (spd(r), r.normal(size=5)), grad=(0, 1), factor=10, variant="vector"),
     Case(psd.log_det, lambda r: (spd(r),), {"ridge": 0.01}, grad=(0,)),
     Case(psd.log_density, lambda r: (spd(r), r.normal(size=5)), grad=(0, 1), factor=10),
+    Case(triangular.solve, lambda r: (lower(r), r.normal(size=(4, 2))), grad=(0, 1)),
+    Case(triangular.solve_transposed, lambda r: (lower(r), r.normal(size=4)), grad=(0, 1)),
+    Case(triangular.solve_product, lambda r: (lower(r), r.normal(size=(4, 2))), grad=(0, 1)),
+    Case(triangular.inverse, lambda r: (lower(r),), grad=(0,)),
+    Case(triangular.whiten, lambda r: (lower(r), spd(r, 4)), grad=(0, 1)),
     Case(spectral.fix_signs, lambda r: (r.normal(size=(5, 3)),), grad=(0,)),
     Case(spectral.eigh, lambda r: (spd(r),), factor=10),
     Case(spectral.thin_svd, lambda r: (factor(r),), factor=10),
