@@ -46,9 +46,9 @@ for module in sys.argv[2].split(","):
     importlib.import_module(module)
 print(json.dumps([middle - begin, time.perf_counter() - middle, sorted(set(sys.modules) - before)]))
 """
-# What belongs to the edges and is imported where it is used; optax belongs to the losses.
+# What is imported where it is used.
 _HEAVY = {"matplotlib", "orbax", "PIL", "scipy", "optax", "grain"}
-_BASE = {"losses": ("jax", "chex", "optax"), "data": ("numpy",)}
+_BASE = {"data": ("numpy",)}
 _PAIRS = "the product of every pair of images once, d = 128, looked at and not kept"
 
 

@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-import optax
 
 from jaxface.core import checks, fitinfo, loops
 from jaxface.core.fitinfo import FitInfo
@@ -44,6 +43,8 @@ def _minimize(
     learning_rate: float | None,
     tol: float,
 ) -> tuple[P, FitInfo]:
+    import optax  # takes 50 ms: a verifier that only scores does without
+
     def objective(candidate: P) -> jax.Array:
         # The line search needs values in the dtype of the parameters.
         return loss(candidate, data).astype(jnp.result_type(*jax.tree.leaves(candidate)))
