@@ -1,17 +1,19 @@
-"""Sine, cosine and their inverses in float32 as polynomials: the sine is the bottleneck of a random feature map.
+"""Sine, cosine and their inverses, on a CPU in float32 as polynomials: the sine is the bottleneck of a feature map.
 
-XLA's float32 sine takes four times as long as one pass over memory on a CPU, its inverses ten times; these take one,
+On a CPU, XLA's float32 sine takes four times as long as one pass over memory, its inverses ten times; these take one,
 with an absolute error below 3e-7 (sine and cosine: for |u| <= 1e4, beyond which the rounding of u alone is worse).
-Other dtypes use the library's functions. The coefficients are minimax fits of the absolute error.
+Other types and other devices use the functions of XLA. The coefficients are minimax fits of the absolute error.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
 
 __all__ = []
+
+Function = Callable[..., jax.Array]
 
 # sin r = r + r^3 p(r^2) on |r| <= pi/2, to 5e-9.
 _SINE = (-0.166666571, 0.00833301729, -0.000198066152, 2.60005475e-06)
@@ -32,32 +34,34 @@ _ARCTANGENT = (
 _PI = (201 / 64, (math.pi - 201 / 64) // 2**-21 * 2**-21, (math.pi - 201 / 64) % 2**-21)
 
 
+@jax.custom_jvp
 def sin(u: jax.Array) -> jax.Array:
     """`sin u`; in float32 never beyond [-1, 1], for any u."""
-    return _sin(u) if u.dtype == jnp.float32 else jnp.sin(u)
+    return _on_a_cpu(_sin, jnp.sin, u)
 
 
+@jax.custom_jvp
 def cos(u: jax.Array) -> jax.Array:
     """`cos u`; in float32 never beyond [-1, 1], for any u."""
-    return _cos(u) if u.dtype == jnp.float32 else jnp.cos(u)
+    return _on_a_cpu(_cos, jnp.cos, u)
+
+
+sin.defjvps(lambda du, _, u: du * cos(u))
+cos.defjvps(lambda du, _, u: -du * sin(u))
 
 
 @jax.custom_jvp
 def clipped_arcsin(s: jax.Array) -> jax.Array:
     """`arcsin` of s moved into [-1, 1]; the derivative is 0 at and beyond the ends, where the true one is infinite."""
     s = jnp.clip(s, -1, 1)
-    return _arcsin(s) if s.dtype == jnp.float32 else jnp.arcsin(s)
+    return _on_a_cpu(_arcsin, jnp.arcsin, s)
 
 
 @jax.custom_jvp
 def arctan2(y: jax.Array, x: jax.Array) -> jax.Array:
     """The angle of the point (x, y) in [-pi, pi]; value and derivative 0 at the origin, which has none."""
-    if y.dtype != jnp.float32:
-        return jnp.where((x == 0) & (y == 0), 0, jnp.arctan2(y, x))
-    high, low = jnp.maximum(jnp.abs(x), jnp.abs(y)), jnp.minimum(jnp.abs(x), jnp.abs(y))
-    angle = _odd(_ARCTANGENT, low / jnp.where(high > 0, high, 1))
-    angle = jnp.where(jnp.abs(y) > jnp.abs(x), math.pi / 2 - angle, angle)
-    return jnp.copysign(jnp.where(x < 0, math.pi - angle, angle), y)
+    angle = _on_a_cpu(_arctan2, jnp.arctan2, y, x)
+    return jnp.where((x == 0) & (y == 0), 0, angle)
 
 
 @clipped_arcsin.defjvp
@@ -76,21 +80,22 @@ def _arctan2_jvp(
     return arctan2(y, x), (x * dy - y * dx) / jnp.where(squared > 0, squared, 1)
 
 
-@jax.custom_jvp
+def _on_a_cpu(polynomial: Function, of_xla: Function, *args: jax.Array) -> jax.Array:
+    """The polynomial in float32 on a CPU, the function of XLA otherwise."""
+    if args[0].dtype != jnp.float32:
+        return of_xla(*args)
+    return jax.lax.platform_dependent(*args, cpu=polynomial, default=of_xla)
+
+
 def _sin(u: jax.Array) -> jax.Array:
     turns = jnp.round(u * (1 / math.pi))
     return _sine_of_remainder(u, turns, flips=turns)
 
 
-@jax.custom_jvp
 def _cos(u: jax.Array) -> jax.Array:
     # With u = r + (m + 1/2) pi the cosine is (-1)^(m + 1) sin r: adding a quarter turn to u would cost digits.
     whole = jnp.round(u * (1 / math.pi) - 0.5)
     return _sine_of_remainder(u, whole + 0.5, flips=whole + 1)
-
-
-_sin.defjvps(lambda du, _, u: du * _cos(u))
-_cos.defjvps(lambda du, _, u: -du * _sin(u))
 
 
 def _sine_of_remainder(u: jax.Array, turns: jax.Array, *, flips: jax.Array) -> jax.Array:
@@ -109,6 +114,13 @@ def _arcsin(s: jax.Array) -> jax.Array:
     is_large = size > 0.5
     angle = _odd(_ARCSINE, jnp.where(is_large, jnp.sqrt((1 - size) / 2), size))
     return jnp.copysign(jnp.where(is_large, math.pi / 2 - 2 * angle, angle), s)
+
+
+def _arctan2(y: jax.Array, x: jax.Array) -> jax.Array:
+    high, low = jnp.maximum(jnp.abs(x), jnp.abs(y)), jnp.minimum(jnp.abs(x), jnp.abs(y))
+    angle = _odd(_ARCTANGENT, low / jnp.where(high > 0, high, 1))
+    angle = jnp.where(jnp.abs(y) > jnp.abs(x), math.pi / 2 - angle, angle)
+    return jnp.copysign(jnp.where(x < 0, math.pi - angle, angle), y)
 
 
 def _odd(coefficients: Sequence[float], x: jax.Array) -> jax.Array:

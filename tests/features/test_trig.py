@@ -86,3 +86,12 @@ def test_other_dtypes_take_the_functions_of_the_library(rng):
     np.testing.assert_array_equal(trig.sin(u), jnp.sin(u))
     np.testing.assert_array_equal(trig.cos(u), jnp.cos(u))
     np.testing.assert_array_equal(trig.arctan2(u, v), jnp.arctan2(u, v))
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "clipped_arcsin", "arctan2"])
+def test_accelerators_get_the_functions_of_xla(name):
+    args = [jax.ShapeDtypeStruct((8,), jnp.float32)] * (2 if name == "arctan2" else 1)
+    traced = jax.jit(getattr(trig, name)).trace(*args)
+    products = {of: traced.lower(lowering_platforms=(of,)).as_text().count("multiply") for of in ("cpu", "cuda", "tpu")}
+    assert products["cpu"] >= 4
+    assert products["cuda"] == products["tpu"] == 0
