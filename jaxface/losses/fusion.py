@@ -1,12 +1,12 @@
-"""One log-likelihood ratio of several scores and of what is known about the trial, by a convex fit.
+"""One log-likelihood ratio from several scores and side information of a trial, by a convex fit.
 
     LLR = w' phi + offset,    phi = [scores, side, scores x side]    (`with_side`)
 
 The loss is the cross-entropy of `pairwise_logistic` at a prior and `ridge / 2 |w|^2` on standardised columns; the
 offset is free. In w it is convex, strictly with a ridge, so Newton's method with halved steps ends at the one minimum
-in about ten steps. Scores need no common unit and no independence: the same score twice shares its weight. Interactions
-without the side information itself would fix the offset, so `with_side` has both. A fit sees people whom no scorer was
-fitted to.
+in about ten steps. Scores need no common unit and no independence: a score given twice shares its weight. Products with
+the side information need the side information itself beside them, so `with_side` gives both. Fit on people whom no
+scorer was fitted to.
 """
 
 from functools import partial
@@ -19,6 +19,7 @@ from jax.typing import ArrayLike
 from jaxface.core import checks, fitinfo, loops, machine
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import params
+from jaxface.linalg import scaling
 from jaxface.losses.scores import labeled, weights_of
 
 __all__ = ["Fusion", "fit", "fuse", "with_side"]
@@ -74,7 +75,7 @@ def fit(
 ) -> tuple[Fusion, FitInfo]:
     """The minimum for features `[p, f]` and labels `[p]`, by Newton's method from zero.
 
-    Features that separate both kinds have a minimum with a ridge only; their weights then grow like log(1 / ridge).
+    Features that separate both kinds perfectly have a minimum only with a ridge; weights then grow like log(1 / ridge).
     `sample_weights` `[p]` say how much each pair counts within its kind; a pair of weight zero has no influence.
     """
     checks.samples(features=(features, "p f"), beside={"is_same": (is_same, "p")})
@@ -100,6 +101,8 @@ def _fit(
     tol: float,
 ) -> tuple[Fusion, FitInfo]:
     counted = jnp.where(weights[:, None] > 0, x, 0)
+    power = scaling.row_exponents(counted.T)[:, 0]  # squares of features of any unit stay within the range of the type
+    x, counted = (scaling.shifted(each, -power[None, :]) for each in (x, counted))
     center = weights @ counted / weights.sum()
     centered = jnp.where(weights[:, None] > 0, x - center[None, :], 0)
     spread = jnp.sqrt(weights @ centered**2 / weights.sum())
@@ -113,7 +116,7 @@ def _fit(
     start = jnp.zeros(x.shape[1] + 1, x.dtype)
     w, trace = loops.iterate(partial(_newton, data), start, num_iters=num_iters, tol=tol)
     slopes = w[:-1] * scale
-    found = Fusion(weights=slopes, offset=w[-1] - slopes @ center)
+    found = Fusion(weights=scaling.shifted(slopes, -power), offset=w[-1] - slopes @ center)
     status = fitinfo.or_non_finite(trace.status, (counted, found))
     return found, fitinfo.iterative(status=status, num_iters=trace.num_iters, objective=trace.objective)
 

@@ -45,6 +45,13 @@ CASES = [
         {"num_iters": 4, "ridge": 0.1},
         factor=1e4,
     ),
+    Case(
+        fusion.fit,
+        lambda r: (np.stack([values(r), r.normal(size=7)], axis=1), SAME),
+        {"num_iters": 4, "ridge": 0.1, "sample_weights": np.array([1.0, 0, 2, 1, 3, 0, 1], np.float32)},
+        factor=1e4,
+        variant="weights",
+    ),
     Case(calibration.probability, lambda r: (values(r),), {"prior": 0.1}, grad=(0,)),
     Case(logistic.logits, lambda r: (classifier(r), r.normal(size=3)), grad=(0, 1)),
     Case(logistic.predict, lambda r: (classifier(r), r.normal(size=3))),
