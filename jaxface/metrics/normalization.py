@@ -1,13 +1,13 @@
-"""Score normalisation: a score in units of the scores that the same image has against strangers, the cohort.
+"""Score normalisation: a score relative to the scores of the same image against strangers, the cohort.
 
     z: (S - mu_e) / sd_e        t: (S - mu_t) / sd_t        s: (z + t) / 2
 
-mu_e and sd_e are of the scores of the gallery's side against the cohort, mu_t and sd_t of the probe's. Adaptive norms
-take the largest `num_best` scores of each row only, some hundred of them. Scores are a matrix `[g, q]` with moments
-`[g]` and `[q]`, or trials `[p]` with moments `[p]` of either side.
+mu and sd are the mean and standard deviation of the scores against the cohort: of the gallery's side (e) or of the
+probe's (t). Adaptive norms take only the largest `num_best` scores of each row, some hundred. Scores are a matrix
+`[g, q]` with moments `[g]` and `[q]`, or trials `[p]` with moments `[p]` of either side.
 
-A norm repairs a model whose scores differ from image to image for reasons that are not in the model. On the model's own
-data it loses, for there the log-likelihood ratio is the best score there is: show the raw score beside it. A normalised
+A norm repairs scores that differ from image to image for reasons outside the model. On data that follow the model it
+loses, because the log-likelihood ratio is optimal there: show the raw score beside it. A normalised
 score is no log-likelihood ratio: calibrate it on people who are in no cohort and in no trial.
 """
 
@@ -40,8 +40,8 @@ class CohortMoments(NamedTuple):
 def cohort_moments(scores: npt.ArrayLike, *, num_best: int | None = None) -> CohortMoments:
     """Moments of scores `[n, c]` of n images against c images of the cohort; of the `num_best` largest only, if given.
 
-    The cohort holds nobody of the trials. Duplicates in it may leave a row without spread: a millionth of the spread of
-    all scores is the least.
+    Nobody of the trials may be in the cohort. The spread of a row is at least a millionth of the spread of all scores,
+    because duplicates could leave a row without any.
     """
     sizes = checks.shapes(scores=(scores, "n c"))
     values = arguments.numbers("scores", scores)
@@ -56,12 +56,12 @@ def cohort_moments(scores: npt.ArrayLike, *, num_best: int | None = None) -> Coh
 
 
 def z_norm(scores: npt.ArrayLike, of_gallery: CohortMoments) -> Array:
-    """`(S - mu_e) / sd_e`: what the gallery's side does to its scores is taken out."""
+    """`(S - mu_e) / sd_e`: removes the offset and scale of the gallery's side."""
     return _normalized(scores, of_gallery, 0)
 
 
 def t_norm(scores: npt.ArrayLike, of_probes: CohortMoments) -> Array:
-    """`(S - mu_t) / sd_t`: what the probe's side does to its scores is taken out."""
+    """`(S - mu_t) / sd_t`: removes the offset and scale of the probe's side."""
     return _normalized(scores, of_probes, -1)
 
 
@@ -78,7 +78,7 @@ def zt_norm(
     *,
     num_best: int | None = None,
 ) -> Array:
-    """z-norm of scores `[g, q]` and of the cohort's scores, then t-norm by the latter.
+    """z-norm of scores `[g, q]` and of the cohort's scores, then t-norm by the z-normed cohort.
 
     cohort_probes: scores `[c, q]` of the cohort, in the role of the gallery, against the probes.
     of_cohort: moments `[c]` of the cohort's own scores against the cohort.
@@ -90,6 +90,7 @@ def zt_norm(
 def _normalized(scores: npt.ArrayLike, moments: CohortMoments, axis: int) -> Array:
     """Scores `[g, q]` or `[p]` in units of moments along an axis."""
     values = arguments.numbers("scores", scores)
+    arguments.not_nan(scores=values)
     if values.ndim not in (1, 2) or moments.mean.shape != (values.shape[axis],):
         side = "gallery" if axis == 0 else "probes"
         raise ValueError(

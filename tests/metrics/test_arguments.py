@@ -5,7 +5,16 @@ import numpy as np
 import pytest
 
 from jaxface import metrics
-from jaxface.metrics import arguments, calibration, clustering, identification, intervals, retrieval, streaming
+from jaxface.metrics import (
+    arguments,
+    calibration,
+    clustering,
+    identification,
+    intervals,
+    normalization,
+    retrieval,
+    streaming,
+)
 
 SAME = np.array([True, True, False, False])
 IDS = np.array([0, 1, 0, 1])
@@ -22,6 +31,9 @@ SCORES = {
     ),
     "mean_interval": lambda s: metrics.mean_interval(s, IDS, rng=np.random.default_rng(0), num_resamples=9),
     "split_interval": lambda s: intervals.split_interval(s, test_to_train=0.0, within=metrics.SIGNED),
+    "cross_entropy": lambda s: calibration.cross_entropy(s, SAME, [0.0]),
+    "supported_range": lambda s: calibration.supported_range(s, SAME),
+    "cohort_moments": lambda s: normalization.cohort_moments(np.stack([s, s])),
     "cosine": lambda s: metrics.cosine_distance(s, s),
 }
 
@@ -49,6 +61,8 @@ def test_numbers_of_any_width_count_as_float64(dtype):
 
 LABELS = {
     "purity": lambda a, b: clustering.purity(a, b),
+    "bcubed": lambda a, b: clustering.bcubed(a, b),
+    "pairwise": lambda a, b: clustering.pairwise(a, b),
     "cmc": lambda a, b: identification.cmc(np.eye(4), a, b),
     "retrieval": lambda a, b: metrics.mean_average_precision(np.eye(4), a, b),
     "ranked": lambda a, b: retrieval.ranked_retrieval_at_k(np.stack([a] * 3, 1), b, k=2),

@@ -127,3 +127,22 @@ def test_the_range_of_separated_and_of_reversed_ratios():
     expected = np.log(21 / (20 * 6)), np.log(21 * 5 / 6)
     assert c.supported_range(apart, same) == pytest.approx(expected, rel=1e-12)
     assert c.supported_range(-apart, same) == (0.0, 0.0)
+
+
+def test_moving_ratios_into_their_range_repairs_and_costs_nothing(rng):
+    """N(+-4, 8) are their own log-likelihood ratios; three times as large they are too sure."""
+    same = np.repeat([True, False], (500, 5000))
+    llr = np.sqrt(8) * rng.normal(size=5500) + np.where(same, 4.0, -4.0)
+    gained = [
+        c.cllr(each, same) - c.cllr(np.clip(each, *c.supported_range(each, same)), same) for each in (llr, 3 * llr)
+    ]
+    assert abs(gained[0]) < 0.005
+    assert gained[1] > 0.08
+
+
+def test_infinite_ratios_are_beyond_every_bound(rng):
+    same = np.repeat([True, False], (30, 60))
+    llr = 4 * rng.normal(size=90) + np.where(same, 3.0, -3.0)
+    ends = np.where(np.abs(llr) > 8, np.sign(llr) * np.inf, llr)
+    assert np.isinf(ends).any()
+    assert c.supported_range(ends, same) == c.supported_range(llr, same)

@@ -5,6 +5,7 @@ import pytest
 
 from jaxface import metrics
 from jaxface.metrics import normalization as norm
+from tests.tolerances import assert_close
 
 
 @pytest.fixture
@@ -40,19 +41,22 @@ def test_units_of_a_row_or_a_column_do_not_matter(scores, rng):
     np.testing.assert_allclose(
         norm.z_norm(a * s + b, norm.cohort_moments(a * gallery + b)),
         norm.z_norm(s, norm.cohort_moments(gallery)),
+        rtol=0,
         atol=1e-12,
     )
     c, d = rng.uniform(0.5, 2, size=5), rng.normal(size=5)
     np.testing.assert_allclose(
         norm.t_norm(c * s + d, norm.cohort_moments(c[:, None] * probes + d[:, None])),
         norm.t_norm(s, norm.cohort_moments(probes)),
+        rtol=0,
         atol=1e-12,
     )
     order = rng.permutation(30)
     of_gallery, of_probes = both(scores)
     shuffled = norm.cohort_moments(gallery[:, order]), norm.cohort_moments(probes[:, order])
-    np.testing.assert_allclose(norm.s_norm(s, *shuffled), norm.s_norm(s, of_gallery, of_probes), atol=1e-12)
-    np.testing.assert_allclose(norm.s_norm(s.T, of_probes, of_gallery), norm.s_norm(s, of_gallery, of_probes).T)
+    np.testing.assert_allclose(norm.s_norm(s, *shuffled), norm.s_norm(s, of_gallery, of_probes), rtol=0, atol=1e-12)
+    turned = norm.s_norm(s.T, of_probes, of_gallery).T
+    np.testing.assert_allclose(turned, norm.s_norm(s, of_gallery, of_probes), rtol=0, atol=1e-12)
 
 
 def test_zt_is_t_of_z(scores, rng):
@@ -63,7 +67,7 @@ def test_zt_is_t_of_z(scores, rng):
     z = (s - gallery.mean(axis=1)[:, None]) / gallery.std(axis=1)[:, None]
     strangers = (cohort_probes - cohort.mean(axis=1)[:, None]) / cohort.std(axis=1)[:, None]
     expected = (z - strangers.mean(axis=0)) / strangers.std(axis=0)
-    np.testing.assert_allclose(norm.zt_norm(s, of_gallery, cohort_probes, of_cohort), expected, atol=1e-12)
+    np.testing.assert_allclose(norm.zt_norm(s, of_gallery, cohort_probes, of_cohort), expected, rtol=0, atol=1e-12)
 
 
 def ratios(first, second):
@@ -102,7 +106,7 @@ def test_one_unit_for_all_scores_and_a_cohort_of_copies(scores):
     s, gallery, probes = scores
     whole = norm.s_norm(s, *both(scores))
     moved = norm.s_norm(3 * s - 2, *(norm.cohort_moments(3 * each - 2) for each in (gallery, probes)))
-    np.testing.assert_allclose(moved, whole, atol=1e-12)
+    np.testing.assert_allclose(moved, whole, rtol=0, atol=1e-12)
     copies = gallery.copy()
     copies[0] = gallery[0, 0]
     assert norm.cohort_moments(copies).spread[0] == pytest.approx(1e-6 * copies.std())
@@ -123,3 +127,43 @@ def test_what_norms_refuse(scores):
         norm.cohort_moments(np.where(gallery > 2, np.inf, gallery) + np.inf)
     same = norm.cohort_moments(np.concatenate([gallery, np.ones((1, 30))]))
     assert np.isfinite(norm.z_norm(np.zeros((5, 2)), same)).all()
+
+
+@pytest.mark.parametrize("num_best", [None, 7])
+def test_one_unit_is_in_no_norm(num_best, scores, rng):
+    cohort_probes, cohort = rng.normal(size=(30, 5)), rng.normal(size=(30, 30))
+
+    def norms(s, gallery, probes, cohort_probes, cohort):
+        of = [norm.cohort_moments(each, num_best=num_best) for each in (gallery, probes, cohort)]
+        zt = norm.zt_norm(s, of[0], cohort_probes, of[2], num_best=num_best)
+        return norm.z_norm(s, of[0]), norm.t_norm(s, of[1]), norm.s_norm(s, *of[:2]), zt
+
+    given = (*scores, cohort_probes, cohort)
+    expected = norms(*given)
+    assert_close(norms(*(3 * each - 2 for each in given)), expected, factor=0.01)
+    s, gallery, probes = scores
+    order = rng.permutation(30)
+    shuffled = norms(s, gallery[:, order], probes[:, order], cohort_probes[order], cohort[order][:, order])
+    assert_close(shuffled, expected, factor=0.01)
+    strangers = norm.z_norm(cohort_probes, norm.cohort_moments(cohort, num_best=num_best))
+    best = np.sort(strangers, axis=0)[::-1][:num_best]
+    assert_close(expected[3], (expected[0] - best.mean(axis=0)) / best.std(axis=0), factor=0.01)
+
+
+def test_units_of_rows_change_s_and_equal_moments_keep_the_order(scores, rng):
+    s, gallery, probes = scores
+    a, b = rng.uniform(0.5, 2, size=(4, 1)), rng.normal(size=(4, 1))
+    of_probes = norm.cohort_moments(probes)
+    moved = norm.s_norm(a * s + b, norm.cohort_moments(a * gallery + b), of_probes)
+    assert np.abs(moved - norm.s_norm(s, norm.cohort_moments(gallery), of_probes)).max() > 0.1
+    same = norm.CohortMoments(np.full(4, 0.3), np.full(4, 2.0))
+    np.testing.assert_array_equal(norm.z_norm(s, same).ravel().argsort(), s.ravel().argsort())
+    np.testing.assert_array_equal(norm.cohort_moments(np.ones((2, 5))).spread, [1, 1])
+
+
+def test_nan_is_no_score(scores):
+    s, gallery, _ = scores
+    with pytest.raises(ValueError, match="scores must not be NaN"):
+        norm.z_norm(np.where(s > 0, np.nan, s), norm.cohort_moments(gallery))
+    with pytest.raises(ValueError, match="num_best must be at least 2"):
+        norm.cohort_moments(gallery, num_best=1)
