@@ -1,4 +1,4 @@
-"""A model for another camera from images whose people nobody knows: their mean and total covariance are all there is.
+"""Adapts a model to another camera by unlabelled images, of which only the mean and the total covariance are used.
 
 A source model has the total covariance `U = T_mu + T_eps`, the images of the target the mean m and the total covariance
 C. Every method takes m as the mean. With `C = U` all give the source model back.
@@ -11,11 +11,11 @@ C. Every method takes m as the mean. With `C = U` all give the source model back
 `(D)_+ = L (L^-1 D L^-T)_+ L'` is the positive part in the metric `U = LL'`: it does not depend on how features are
 scaled or mixed. Nor does the default root of CORAL, `A = L (L^-1 C L^-T)^1/2 L^-1`; the printed `C^1/2 U^-1/2` does.
 
-How new variance is to be split between people and noise is not in unlabelled images: the likelihood of single images
-depends on `U'` alone. So b, w and gamma are a belief, and no method is safe: CORAL undoes a stretch of the axes and
-makes a small rotation worse, Kaldi's form with all variance to the noise gains with noise and loses with new people.
-Show the source model beside them, and calibrate again: any change of T moves the scale of the ratios. Of few images C
-is to be shrunk towards U (`shrunk`, `choose_strength`). Results have stopped gradients.
+Unlabelled images do not tell how to split new variance between people and noise: the likelihood of single images
+depends on `U'` alone. So b, w and gamma are assumptions, and no method is safe. CORAL undoes a stretch of the axes and
+makes a small rotation worse; Kaldi's form with all variance to the noise helps against noise and harms with new people.
+Compare with the source model, and calibrate again, because any change of T changes the scale of the ratios. With few
+images shrink C towards U (`shrunk`, `choose_strength`). Results have stopped gradients.
 """
 
 import dataclasses
@@ -25,13 +25,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
 from jaxface.joint_bayes.model import JointBayes
-from jaxface.linalg import psd, spectral
+from jaxface.linalg import psd, spectral, triangular
 
 __all__ = [
     "Adapt",
@@ -42,17 +41,20 @@ __all__ = [
     "equivariant_root",
     "kaldi",
     "mean_shift",
+    "own_metric",
     "printed_root",
     "shrunk",
     "target_of",
+    "total_metric",
 ]
 
 Root = Callable[[jax.Array, jax.Array], jax.Array]  # root(U, C) = A with A U A' = C
+Metric = Callable[[jax.Array, jax.Array], jax.Array]  # metric(U, T) in which the growth of T is measured
 Adapt = Callable[[JointBayes, "Target"], tuple[JointBayes, FitInfo]]
 
 
 class Target(NamedTuple):
-    """What is known of unlabelled images; sums over images add, so that any number of them can be pooled first."""
+    """Mean and covariance of unlabelled images; images that come in parts are pooled by `class_stats.total` first."""
 
     mean: jax.Array  # [d]
     covariance: jax.Array  # [d, d], about the mean, divided by the number
@@ -83,7 +85,7 @@ def shrunk(target: Target, model: JointBayes, *, strength: ArrayLike) -> Target:
 
 
 def choose_strength(adapt: Adapt, model: JointBayes, x: ArrayLike, strengths: ArrayLike) -> tuple[jax.Array, jax.Array]:
-    """The strength whose adapted model gives left-out images the largest mean log-likelihood, and all `[s]` of these.
+    """The strength whose adapted model gives left-out images the largest mean log-likelihood, and all values `[s]`.
 
     The images x `[n, d]` are cut in two, even rows and odd rows, and each half is judged by the model of the other:
     give them in random order. `adapt(model, target)` is one of the functions here with its options bound.
@@ -114,11 +116,11 @@ def mean_shift(model: JointBayes, target: Target) -> tuple[JointBayes, FitInfo]:
 
 
 def equivariant_root(total: jax.Array, covariance: jax.Array) -> jax.Array:
-    """`A = L (L^-1 C L^-T)^1/2 L^-1` with `U = LL'`: it goes with every linear change of the features."""
+    """`A = L (L^-1 C L^-T)^1/2 L^-1` with `U = LL'`: equivariant under linear maps of the features."""
     total, covariance = jax.lax.stop_gradient((total, covariance))
     lower = psd.cholesky(total)
-    root = _power(_whitened(lower, covariance), 0.5)
-    return lower @ solve_triangular(lower, root, lower=True, trans=1).T
+    root = _power(triangular.whiten(lower, covariance), 0.5)
+    return lower @ triangular.solve_transposed(lower, root).T
 
 
 def printed_root(total: jax.Array, covariance: jax.Array) -> jax.Array:
@@ -128,7 +130,7 @@ def printed_root(total: jax.Array, covariance: jax.Array) -> jax.Array:
 
 
 def coral(model: JointBayes, target: Target, *, root: Root = equivariant_root) -> tuple[JointBayes, FitInfo]:
-    """Both covariances by the map that turns U into C: the ratios of the source model on `A^-1 (x - m)`."""
+    """Maps both covariances by A, which turns U into C: the ratios are those of the source at `A^-1 (x - m)`."""
     _check(model, target)
     return _coral(*jax.lax.stop_gradient((model, target)), root=root)
 
@@ -139,6 +141,16 @@ def _coral(model: JointBayes, target: Target, *, root: Root) -> tuple[JointBayes
     return _adapted(model, target, *(a @ each @ a.T for each in (model.identity_cov, model.noise_cov)))
 
 
+def total_metric(total: jax.Array, _: jax.Array) -> jax.Array:
+    """U, for both covariances: they may have any rank."""
+    return total
+
+
+def own_metric(_: jax.Array, own: jax.Array) -> jax.Array:
+    """Each covariance in its own metric, the form in print: it must be definite."""
+    return own
+
+
 def coral_plus(
     model: JointBayes,
     target: Target,
@@ -146,25 +158,31 @@ def coral_plus(
     gamma_identity: ArrayLike,
     gamma_noise: ArrayLike,
     root: Root = equivariant_root,
+    metric: Metric = total_metric,
 ) -> tuple[JointBayes, FitInfo]:
-    """What CORAL adds to either covariance, times gamma in [0, 1]; what it would take away stays."""
+    """Adds gamma in [0, 1] times the variance that CORAL adds to each covariance; no variance is removed.
+
+    A covariance that is singular in `own_metric` stays as it is, and the status is NOT_PSD.
+    """
     for name, gamma in (("gamma_identity", gamma_identity), ("gamma_noise", gamma_noise)):
         checks.between(name, gamma, 0.0, 1.0)
     _check(model, target)
-    return _coral_plus(*jax.lax.stop_gradient((model, target)), gamma_identity, gamma_noise, root=root)
+    return _coral_plus(*jax.lax.stop_gradient((model, target)), gamma_identity, gamma_noise, root=root, metric=metric)
 
 
-@partial(jax.jit, static_argnames="root")
+@partial(jax.jit, static_argnames=("root", "metric"))
 def _coral_plus(
-    model: JointBayes, target: Target, gamma_identity: ArrayLike, gamma_noise: ArrayLike, *, root: Root
+    model: JointBayes, target: Target, gamma_identity: ArrayLike, gamma_noise: ArrayLike, *, root: Root, metric: Metric
 ) -> tuple[JointBayes, FitInfo]:
-    total = _total(model)
-    a, lower = root(total, target.covariance), psd.cholesky(total)
-    grown = [
-        each + gamma * _positive_part(a @ each @ a.T - each, lower)
-        for each, gamma in ((model.identity_cov, gamma_identity), (model.noise_cov, gamma_noise))
-    ]
-    return _adapted(model, target, *grown)
+    total, every_definite = _total(model), True
+    a, grown = root(total, target.covariance), []
+    for own, gamma in ((model.identity_cov, gamma_identity), (model.noise_cov, gamma_noise)):
+        lower = psd.cholesky(metric(total, own))
+        is_definite = psd.is_definite(jnp.diagonal(lower))
+        grown.append(own + jnp.where(is_definite, gamma * _positive_part(a @ own @ a.T - own, lower), 0))
+        every_definite = every_definite & is_definite
+    identity_cov, noise_cov = grown
+    return _adapted(model, target, identity_cov, noise_cov, every_definite)
 
 
 def kaldi(
@@ -175,9 +193,9 @@ def kaldi(
     to_noise: ArrayLike,
     from_mean: ArrayLike = 0.0,
 ) -> tuple[JointBayes, FitInfo]:
-    """Variance of the target beyond the source's, shared out: Kaldi's adaptation of PLDA, whose shares are 0.7 and 0.3.
+    """Kaldi's adaptation of PLDA: adds shares of the target's excess variance to T_mu and T_eps, in Kaldi 0.7 and 0.3.
 
-    `from_mean = 1`, as there, counts the change of the mean as variance although the mean is moved as well.
+    `from_mean = 1`, as in Kaldi, counts the change of the mean as variance although the mean is moved as well.
     """
     for name, share in (("to_identity", to_identity), ("to_noise", to_noise), ("from_mean", from_mean)):
         checks.between(name, share, 0.0, jnp.inf, closed_high=False)
@@ -200,33 +218,27 @@ def _total(model: JointBayes) -> jax.Array:
     return psd.symmetrize(model.identity_cov + model.noise_cov)
 
 
-def _whitened(lower: jax.Array, a: jax.Array) -> jax.Array:
-    """`L^-1 A L^-T`."""
-    half = solve_triangular(lower, a, lower=True)
-    return psd.symmetrize(solve_triangular(lower, half.T, lower=True))
-
-
 def _positive_part(a: jax.Array, lower: jax.Array) -> jax.Array:
     """`L (L^-1 A L^-T)_+ L'`."""
-    values, vectors = spectral.eigh(_whitened(lower, a))
+    values, vectors = spectral.eigh(triangular.whiten(lower, a))
     root = lower @ (vectors * jnp.sqrt(jnp.maximum(values, 0))[None, :])
     return root @ root.T
 
 
 def _power(a: jax.Array, power: float) -> jax.Array:
     """A symmetric power of a covariance; rounding below zero counts as zero."""
-    values, vectors = spectral.eigh(psd.symmetrize(a))
+    values, vectors = spectral.eigh(a)
     return (vectors * jnp.maximum(values, 0)[None, :] ** power) @ vectors.T
 
 
 def _adapted(
-    model: JointBayes, target: Target, identity_cov: jax.Array, noise_cov: jax.Array
+    model: JointBayes, target: Target, identity_cov: jax.Array, noise_cov: jax.Array, valid: jax.Array | bool = True
 ) -> tuple[JointBayes, FitInfo]:
     """The model about the target's mean; NOT_PSD where the noise is singular, as with fewer images than dimensions."""
     identity_cov, noise_cov = psd.symmetrize(identity_cov), psd.symmetrize(noise_cov)
     found = dataclasses.replace(model, mean=target.mean, identity_cov=identity_cov, noise_cov=noise_cov)
     found = jax.lax.stop_gradient(found)
-    is_definite = psd.is_definite(jnp.diagonal(psd.cholesky(found.noise_cov)))
+    is_definite = psd.is_definite(jnp.diagonal(psd.cholesky(found.noise_cov))) & valid
     status = fitinfo.or_non_finite(fitinfo.diagnose((~is_definite, Status.NOT_PSD)), found)
     return found, fitinfo.closed_form(dtype=found.mean.dtype, status=status)
 
@@ -234,7 +246,7 @@ def _adapted(
 def _mean_log_density(model: JointBayes, x: jax.Array) -> jax.Array:
     """Of single images: people are unknown."""
     lower = psd.cholesky(_total(model))
-    whitened = solve_triangular(lower, (x - model.mean[None, :]).T, lower=True)
+    whitened = triangular.solve(lower, (x - model.mean[None, :]).T)
     d = x.shape[1]
     return -(whitened**2).sum(axis=0).mean() / 2 - jnp.log(jnp.diagonal(lower)).sum() - d * jnp.log(2 * jnp.pi) / 2
 

@@ -288,6 +288,15 @@ CASES = [
         {"gamma_identity": 0.5, "gamma_noise": 1.0},
         factor=1000,
     ),
+    Case(adaptation.total_metric, lambda r: (spd(r, D), spd(r, D))),
+    Case(adaptation.own_metric, lambda r: (spd(r, D), spd(r, D))),
+    Case(
+        adaptation.coral_plus,
+        lambda r: (a_model(r), a_target(r)),
+        {"gamma_identity": 0.5, "gamma_noise": 0.3, "metric": adaptation.own_metric},
+        factor=1000,
+        variant="printed",
+    ),
     Case(adaptation.kaldi, lambda r: (a_model(r), a_target(r)), {"to_identity": 0.7, "to_noise": 0.3}, factor=1000),
     Case(strangers.stranger_moments, lambda r: (basis(r), images(r)), grad=(1,), factor=10),
     Case(

@@ -53,9 +53,9 @@ def test_the_source_comes_back_where_nothing_changed(name, model):
     found, info = METHODS[name](model, same)
     assert int(info.status) == Status.OK
     for field in ("mean", "identity_cov", "noise_cov"):
-        assert_close(getattr(found, field), getattr(model, field), factor=10)
+        assert_close(getattr(found, field), getattr(model, field), factor=1)
     for strength in (0.0, 7.0):
-        assert_close(adaptation.shrunk(same, model, strength=strength).covariance, total(model), factor=10)
+        assert_close(adaptation.shrunk(same, model, strength=strength).covariance, total(model), factor=1)
 
 
 def test_a_shift_of_the_mean_leaves_both_covariances(model, target):
@@ -68,16 +68,16 @@ def test_a_shift_of_the_mean_leaves_both_covariances(model, target):
 @pytest.mark.parametrize("root", [adaptation.equivariant_root, adaptation.printed_root])
 def test_coral_turns_one_total_into_the_other(root, model, target):
     a = np.asarray(root(total(model), target.covariance))
-    assert_close(a @ total(model) @ a.T, target.covariance, factor=10)
-    assert_close(root(total(model), 4 * total(model)), 2 * np.eye(D), factor=10)
+    assert_close(a @ total(model) @ a.T, target.covariance, factor=1)
+    assert_close(root(total(model), 4 * total(model)), 2 * np.eye(D), factor=1)
     found, _ = adaptation.coral(model, target, root=root)
-    assert_close(total(found), target.covariance, factor=10)
+    assert_close(total(found), target.covariance, factor=1)
     assert np.linalg.matrix_rank(found.identity_cov, tol=1e-9) == 2
     four, _ = adaptation.coral(model, target._replace(covariance=4 * total(model)), root=root)
-    assert_close(four.noise_cov, 4 * model.noise_cov, factor=10)
+    assert_close(four.noise_cov, 4 * model.noise_cov, factor=1)
     x = np.linspace(-1, 1, 2 * D).reshape(2, D)
     back = np.linalg.solve(a, (x - target.mean).T).T + np.asarray(model.mean)
-    assert_close(joint_bayes.llr(found, *x), joint_bayes.llr(model, *back), factor=10)
+    assert_close(joint_bayes.llr(found, *x), joint_bayes.llr(model, *back), factor=1)
 
 
 def test_the_roots_by_square_roots_of_matrices(model, target):
@@ -86,8 +86,8 @@ def test_the_roots_by_square_roots_of_matrices(model, target):
     half = scipy.linalg.sqrtm(u)
     back = np.linalg.inv(half)
     between = half @ scipy.linalg.sqrtm(back @ c @ back) @ half  # the geometric mean of C and U
-    assert_close(adaptation.equivariant_root(u, c), between @ np.linalg.inv(u), factor=10)
-    assert_close(adaptation.printed_root(u, c), scipy.linalg.sqrtm(c) @ back, factor=10)
+    assert_close(adaptation.equivariant_root(u, c), between @ np.linalg.inv(u), factor=1)
+    assert_close(adaptation.printed_root(u, c), scipy.linalg.sqrtm(c) @ back, factor=1)
 
 
 @pytest.mark.parametrize("is_rotation", [True, False])
@@ -106,7 +106,7 @@ def test_only_the_printed_root_depends_on_the_units_of_features(is_rotation, mod
         if name == "printed coral" and not is_rotation:
             assert np.abs(one.noise_cov - other.noise_cov).max() > 1e-3 * np.abs(other.noise_cov).max()
         else:
-            assert_close(one, other, factor=10)
+            assert_close(one, other, factor=1)
 
 
 def test_positive_parts_take_nothing_away(model, target):
@@ -127,7 +127,7 @@ def test_positive_parts_take_nothing_away(model, target):
     half = target._replace(covariance=0.5 * total(model))
     for there, method in ((smaller, "kaldi"), (half, "kaldi"), (half, "coral+")):
         kept, _ = METHODS[method](model, there)
-        assert_close((kept.identity_cov, kept.noise_cov), (model.identity_cov, model.noise_cov), factor=10)
+        assert_close((kept.identity_cov, kept.noise_cov), (model.identity_cov, model.noise_cov), factor=1)
         assert_close(kept.mean, there.mean)
 
 
@@ -145,28 +145,48 @@ def test_kaldis_steps(model, target, from_mean):
     change = target.mean - model.mean
     excess = beyond(1, target.covariance + from_mean * np.outer(change, change), total(model))
     found, _ = adaptation.kaldi(model, target, to_identity=0.7, to_noise=0.3, from_mean=from_mean)
-    assert_close(found.identity_cov, model.identity_cov + 0.7 * excess, factor=10)
-    assert_close(found.noise_cov, model.noise_cov + 0.3 * excess, factor=10)
+    assert_close(found.identity_cov, model.identity_cov + 0.7 * excess, factor=1)
+    assert_close(found.noise_cov, model.noise_cov + 0.3 * excess, factor=1)
 
 
+@pytest.mark.parametrize("root", [adaptation.equivariant_root, adaptation.printed_root])
 @pytest.mark.parametrize("gamma", [0.4, 0.9])
-def test_the_steps_of_coral_plus(model, target, gamma):
+def test_the_steps_of_coral_plus(model, target, gamma, root):
     """What CORAL changes in either covariance, diagonalised by the total of the model; what grows is added."""
-    a = np.asarray(adaptation.equivariant_root(total(model), target.covariance))
-    found, _ = adaptation.coral_plus(model, target, gamma_identity=gamma, gamma_noise=1 - gamma)
+    a = np.asarray(root(total(model), target.covariance))
+    found, _ = adaptation.coral_plus(model, target, gamma_identity=gamma, gamma_noise=1 - gamma, root=root)
     for field, share in (("identity_cov", gamma), ("noise_cov", 1 - gamma)):
         before = np.asarray(getattr(model, field))
         grown = beyond(0, a @ before @ a.T - before, total(model))
-        assert_close(getattr(found, field), before + share * grown, factor=10)
+        assert_close(getattr(found, field), before + share * grown, factor=1)
+
+
+@pytest.mark.parametrize("gamma", [0.4, 1.0])
+def test_the_printed_metric_of_coral_plus_needs_definite_covariances(model, target, rng, gamma):
+    """Each covariance diagonalised by itself; both metrics have a result above the old covariance and CORAL's."""
+    definite = dataclasses.replace(model, identity_cov=spd(rng))
+    a = np.asarray(adaptation.equivariant_root(total(definite), target.covariance))
+    settings = {"gamma_identity": gamma, "gamma_noise": gamma, "metric": adaptation.own_metric}
+    found, info = adaptation.coral_plus(definite, target, **settings)
+    assert int(info.status) == Status.OK
+    for field in ("identity_cov", "noise_cov"):
+        before, after = np.asarray(getattr(definite, field)), np.asarray(getattr(found, field))
+        grown = beyond(0, a @ before @ a.T - before, before)
+        assert_close(after, before + gamma * grown, factor=10)
+        assert least(after - before) > -1e-12
+        assert gamma < 1 or least(after - a @ before @ a.T) > -1e-12
+    kept, info = adaptation.coral_plus(model, target, **settings)  # T_mu has rank 2
+    assert int(info.status) == Status.NOT_PSD
+    assert_close(kept.identity_cov, model.identity_cov)
 
 
 def test_single_images_do_not_tell_how_variance_is_split(model, target, rng):
     x = rng.normal(size=(30, D))
     one, other = (adaptation.kaldi(model, target, to_identity=b, to_noise=1 - b)[0] for b in (0.1, 0.9))
     densities = [adaptation._mean_log_density(each, x) for each in (one, other)]
-    assert_close(*densities, factor=10)
+    assert_close(*densities, factor=1)
     by_scipy = scipy.stats.multivariate_normal(one.mean, total(one)).logpdf(x).mean()
-    assert_close(densities[0], by_scipy, factor=10)
+    assert_close(densities[0], by_scipy, factor=1)
 
 
 def test_images_of_the_source_are_mixed_in(model, target):
@@ -186,7 +206,7 @@ def test_the_strength_by_the_densities_of_left_out_images(model, rng):
             covariance = (6 * np.cov(seen.T, bias=True) + strength * total(model)) / (6 + strength)
             expected[k] += scipy.stats.multivariate_normal(seen.mean(axis=0), covariance).logpdf(left_out).mean() / 2
     strength, values = adaptation.choose_strength(adaptation.coral, model, x, np.array([2.0, 30.0]))
-    assert_close(values, expected, factor=10)
+    assert_close(values, expected, factor=1)
     assert float(strength) == (2.0, 30.0)[expected.argmax()]
 
 
@@ -205,7 +225,7 @@ def test_few_images_are_shrunk_by_those_left_out(model, rng):
 def test_moments_of_images_and_what_is_refused(model, target, rng):
     x = rng.normal(size=(7, D)) + 3
     found = adaptation.target_of(x)
-    assert_close(found.covariance, np.cov(x.T, bias=True), factor=10)
+    assert_close(found.covariance, np.cov(x.T, bias=True), factor=1)
     with pytest.raises(ValueError, match="gamma_noise must lie in"):
         adaptation.coral_plus(model, target, gamma_identity=0.5, gamma_noise=1.5)
     with pytest.raises(ValueError, match="strength must lie in"):
@@ -231,3 +251,41 @@ def test_what_methods_refuse(model, target, rng):
         for wrong in ({"covariance": np.eye(3)}, {"mean": np.zeros(3)}):
             with pytest.raises(ValueError, match=rf"^{next(iter(wrong))} must have shape"):
                 method(model, target._replace(**wrong))
+
+
+@pytest.mark.parametrize("root", [adaptation.equivariant_root, adaptation.printed_root])
+def test_fewer_images_than_dimensions_need_those_of_the_source(root, model, rng):
+    """The root needs no definite C, the ratios do: T_eps is as singular as C until the source is mixed in."""
+    few = adaptation.target_of(rng.normal(size=(3, D)))
+    a = np.asarray(root(total(model), few.covariance))
+    assert_close(a @ total(model) @ a.T, few.covariance, factor=1)
+    assert int(adaptation.coral(model, few, root=root)[1].status) == Status.NOT_PSD
+    mended = adaptation.shrunk(few, model, strength=2.0)
+    found, info = adaptation.coral(model, mended, root=root)
+    assert int(info.status) == Status.OK
+    assert_close(total(found), mended.covariance, factor=1)
+    strength, values = adaptation.choose_strength(
+        partial(adaptation.coral, root=root), model, rng.normal(size=(6, D)), np.array([0.0, 1.0])
+    )
+    assert float(strength) == 1.0
+    assert np.isfinite(values[1])
+
+
+def test_coral_plus_adds_also_where_the_target_varies_less():
+    """Unlike Kaldi's: C <= U makes the sum smaller, and not each of its parts if they share no axes."""
+    v = np.full(2, 0.5)
+    model = JointBayes(mean=np.zeros(2), identity_cov=np.outer(v, v), noise_cov=np.eye(2) - np.outer(v, v))
+    less = Target(np.zeros(2), np.diag([1.0, 0.25]), np.float64(50))
+    kept, _ = adaptation.kaldi(model, less, to_identity=0.7, to_noise=0.3)
+    assert_close((kept.identity_cov, kept.noise_cov), (model.identity_cov, model.noise_cov))
+    grown, _ = adaptation.coral_plus(model, less, gamma_identity=1.0, gamma_noise=1.0)
+    assert np.trace(grown.identity_cov) > np.trace(model.identity_cov) + 0.05
+
+
+def test_shares_and_shapes_that_are_refused(model, target):
+    with pytest.raises(ValueError, match=r"gamma_identity must lie in \[0, 1\]; got -0.5"):
+        adaptation.coral_plus(model, target, gamma_identity=-0.5, gamma_noise=0.5)
+    with pytest.raises(ValueError, match=r"^covariance must have shape"):
+        adaptation.shrunk(target._replace(covariance=np.eye(3)), model, strength=1.0)
+    with pytest.raises(ValueError, match="x must be finite; 1 of 8 values"):
+        adaptation.target_of(np.array([[0.0, 1, 2, np.nan], [0, 1, 2, 3]]))
