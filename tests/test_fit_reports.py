@@ -19,6 +19,7 @@ from jaxface.core.pytree import member
 from jaxface.ensembles import fusion, lda_member
 from jaxface.linalg import gram
 from jaxface.losses import calibration, minimize, scores
+from jaxface.losses import fusion as score_fusion
 from jaxface.subspace import kcfa, kernel_np_per, kernel_rca, lda, np_per, rca
 from tests.tolerances import assert_close
 
@@ -59,6 +60,9 @@ STATS = jb.collect(IMAGES, IDS, num_people=6, shift=IMAGES.mean(axis=0))
 START = jb.JointBayes(mean=STATS.shift, identity_cov=2 * jnp.eye(4), noise_cov=jnp.eye(4))
 PRIOR = jb.JointBayes(mean=STATS.shift, identity_cov=jnp.diag(jnp.arange(1.0, 5)), noise_cov=0.5 * jnp.eye(4))
 PATH = jnp.array([0.1, 0.6])
+ROOT = np.array([[2.0, 0], [1, 1], [0, 1], [0.5, 0]])
+FACTORS = jb.LowRankJointBayes(mean=STATS.shift, root=ROOT, noise_cov=np.eye(4))
+THIN = jb.JointBayes(mean=STATS.shift, identity_cov=ROOT @ ROOT.T, noise_cov=np.eye(4))
 
 
 def left_out(num_iters):
@@ -72,6 +76,15 @@ def weights_objective(weights):
 
 def rosenbrock(point, data):
     return (1 - point[0]) ** 2 + data * (point[1] - point[0] ** 2) ** 2
+
+
+BINS = jb.quality.collect_bins(IMAGES, IDS, np.arange(24) % 2, num_people=6, num_bins=2, shift=IMAGES.mean(axis=0))
+FEATURES = np.stack([SCORES, SCORES**2], axis=1)
+
+
+def fusion_objective(found):
+    cost = scores.pairwise_logistic(score_fusion.fuse(found, FEATURES), SAME, prior=0.3)
+    return cost + 1e-3 / 2 * ((found.weights * FEATURES.std(axis=0)) ** 2).sum()
 
 
 def calibration_objective(found):
@@ -99,6 +112,24 @@ ITERATIVE = [
         lambda steps: jb.fit(STATS, START, num_iters=steps, e_step=jb.posterior.approximate),
         lambda model: jb.log_likelihood(model, STATS),
         START,
+    ),
+    Iterative(
+        "joint_bayes.fit, PX-EM",
+        lambda steps: jb.fit(STATS, START, num_iters=steps, e_step=jb.posterior.expanded),
+        lambda model: jb.log_likelihood(model, STATS),
+        START,
+    ),
+    Iterative(
+        "joint_bayes.fit_factors",
+        lambda steps: jb.fit_factors(STATS, FACTORS, num_iters=steps),
+        lambda model: jb.log_likelihood(jb.to_dense(model), STATS),
+        FACTORS,
+    ),
+    Iterative(
+        "joint_bayes.fit_low_rank",
+        lambda steps: jb.fit_low_rank(STATS, THIN, rank=2, num_iters=steps),
+        lambda model: jb.log_likelihood(model, STATS),
+        THIN,
     ),
     Iterative(
         "joint_bayes.fit_path",
@@ -129,6 +160,18 @@ ITERATIVE = [
         lambda steps: calibration.fit(SCORES, SAME, prior=0.3, num_iters=steps),
         calibration_objective,
         calibration.Affine(slope=1 / SCORES.std(), offset=-SCORES.mean() / SCORES.std()),
+    ),
+    Iterative(
+        "losses.fusion.fit",
+        lambda steps: score_fusion.fit(FEATURES, SAME, prior=0.3, ridge=1e-3, num_iters=steps),
+        fusion_objective,
+        score_fusion.Fusion(weights=jnp.zeros(2), offset=jnp.zeros(())),
+    ),
+    Iterative(
+        "joint_bayes.quality.fit_weights",
+        lambda steps: jb.quality.fit_weights(BINS, START, num_iters=steps),
+        lambda found: jb.log_likelihood(found.model, jb.quality.weighted(BINS, found.weights)),
+        jb.quality.WeightedModel(START, jnp.ones(2)),
     ),
 ]
 
@@ -251,6 +294,7 @@ WITHOUT = {
     "subspace.kernel_rca.fit": lambda: kernel_rca.fit(LINEAR, X, IDS, pca_components=9, **SIX),
     "ensembles.lda_member.fit": lambda: lda_member.fit(Y, IDS, AXES, num_classes=6),
     "joint_bayes.fit": functools.partial(jb.fit, STATS, START, num_iters=1),
+    "joint_bayes.fit_factors": functools.partial(jb.fit_factors, STATS, FACTORS, num_iters=1),
     "joint_bayes.leave_one_out": functools.partial(left_out, 1),
 }
 

@@ -1,6 +1,6 @@
 """Low-rank identity: `T_mu = F F'` with F `[d, r]` and any T_eps, by PX-EM.
 
-EM never turns the range of a low-rank T_mu; the regression of the images on the factors does. An image of person i is
+EM cannot change the range of a low-rank T_mu; the regression of the images on the factors can. An image of person i is
 `x_ij = mean + F h_i + eps_ij` with `h_i ~ N(0, I)`. With F turned within its range so that `F'T_eps^-1 F = diag(l)`
 and `b = F'T_eps^-1 s` of a person with m images that sum to s,
 
@@ -12,8 +12,8 @@ A step takes products of `[c, d]` with `[d, r]`, one Cholesky factor of T_eps an
 an eigenproblem of d x d and products of `[c, d]` with `[d, d]`. For d up to some thousands: `init_factors` needs no
 eigenproblem of d x d either.
 
-A fit works in coordinates in which the T_eps of its start is I: there M and B H^-1 B' differ by factors of 1 + m l, and
-not by the condition number of T_eps, when one is taken from the other.
+A fit works in coordinates in which the T_eps of its start is I. There the difference M - B H^-1 B' loses digits by
+factors of 1 + m l only, and not by the condition number of T_eps.
 """
 
 from functools import partial
@@ -21,14 +21,13 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
 
 from jaxface.core import checks, fitinfo, loops, machine
 from jaxface.core.fitinfo import FitInfo
 from jaxface.joint_bayes import em, moment_start, posterior
 from jaxface.joint_bayes.model import JointBayes, LowRankJointBayes, to_dense
 from jaxface.joint_bayes.stats import GroupedStats, by_person, grouped, mean_weight, num_images, rows_about
-from jaxface.linalg import krylov, psd, spectral
+from jaxface.linalg import krylov, psd, spectral, triangular
 from jaxface.linalg.class_stats import Stats, recenter
 
 __all__ = ["fit_factors", "fit_low_rank", "init_factors", "leading_factors"]
@@ -77,10 +76,10 @@ def leading_factors(model: JointBayes, *, rank: int) -> LowRankJointBayes:
 
 
 def init_factors(stats: Stats, *, rank: int, ridge: float = 1e-3) -> LowRankJointBayes:
-    """About the moment estimate `em.init`, with `rank` directions of T_mu and without an eigenproblem of d x d.
+    """Approximates the moments `em.init` with `rank` directions of T_mu, without an eigenproblem of d x d.
 
-    The directions come from a few steps of power iteration. `ridge` is relative to the mean eigenvalue in T_eps, and
-    the least ratio of T_mu to T_eps in a direction. Gradients are stopped.
+    The directions come from a few steps of power iteration. `ridge` is added to T_eps, relative to its mean
+    eigenvalue, and is the smallest ratio of T_mu to T_eps in any direction. Gradients are stopped.
     """
     checks.at_least("rank", rank, 1)
     checks.at_most("rank", rank, stats.sum.shape[1], "the dimension")
@@ -110,7 +109,7 @@ def init_factors(stats: Stats, *, rank: int, ridge: float = 1e-3) -> LowRankJoin
 def fit_low_rank(
     stats: Stats, init: JointBayes, *, rank: int, num_iters: int, tol: float = 0.0, floor: float = 1e-6
 ) -> tuple[JointBayes, FitInfo]:
-    """`fit_factors` from the `rank` leading directions of a model, and with T_mu multiplied out.
+    """`fit_factors` from the `rank` leading directions of a dense model; the result is dense too.
 
     With `rank` = d the fit is that of `em.fit(..., e_step=posterior.expanded)`. Gradients are stopped.
     """
@@ -130,7 +129,7 @@ def fit_factors(
     floor: float = 1e-6,
     expand: bool = True,
 ) -> tuple[LowRankJointBayes, FitInfo]:
-    """The most likely model with as many factors as `init`, which the fit may turn anywhere; the mean is kept.
+    """The most likely model with as many factors as `init`; the fit may change their range and keeps the mean.
 
     There is no prior. `floor` and the statuses are those of `em.fit`. `expand=False` leaves out chol(K): plain EM of
     the factors, which rises too and needs more steps. Gradients are stopped.
@@ -167,17 +166,16 @@ def whitened(stats: GroupedStats, model: LowRankJointBayes) -> tuple[Whitened, S
     """
     stats, model = jax.lax.stop_gradient((stats, model))
     lower = psd.cholesky(model.noise_cov)
-    half = solve_triangular(lower, stats.within, lower=True)
-    within = solve_triangular(lower, half.T, lower=True)
+    within = triangular.whiten(lower, stats.within)
     rows = _whitened_rows(lower, stats, model.mean)
     data = Whitened(rows, psd.symmetrize(within + rows.T @ rows), lower, lower.T @ lower, stats)
-    root, zero = solve_triangular(lower, model.root, lower=True), jnp.zeros((), rows.dtype)
+    root, zero = triangular.solve(lower, model.root), jnp.zeros((), rows.dtype)
     return data, State(root, root, jnp.eye(len(lower), dtype=rows.dtype), jnp.trace(data.second_moment), zero)
 
 
 def _whitened_rows(lower: jax.Array, stats: GroupedStats, mean: jax.Array) -> jax.Array:
     rows = rows_about(stats, mean) * jnp.sqrt(stats.row_count)[:, None]
-    return solve_triangular(lower, rows.T, lower=True).T
+    return triangular.solve(lower, rows.T).T
 
 
 def update(state: State, data: Whitened, *, floor: float, expand: bool) -> tuple[State, jax.Array]:
@@ -190,7 +188,7 @@ def update(state: State, data: Whitened, *, floor: float, expand: bool) -> tuple
     growth = psd.cholesky(sums.people / n) if expand else jnp.eye(len(sums.values), dtype=noise.dtype)
     root = regression @ growth
     lower, jitter = _floored(noise, root, data, floor)
-    white = solve_triangular(lower, regression, lower=True)
+    white = triangular.solve(lower, regression)
     # M = k T_eps + B H^-1 B', less the ridge: no solve with M.
     size = k * len(lower) + (white * (white @ sums.images)).sum() - k * _size_of_ridge(lower, data, jitter)
     new = State(root, white @ growth, lower, size, jnp.maximum(state.jitter, jitter))
@@ -202,7 +200,7 @@ def _latent(state: State, data: Whitened) -> Latent:
     values, turn = spectral.eigh(state.white.T @ state.white)
     values = jnp.maximum(values, 0)
     count = data.stats.row_count[:, None]
-    b = data.rows @ solve_triangular(state.lower, state.white @ turn, lower=True, trans=1)  # b / sqrt(m)
+    b = data.rows @ triangular.solve_transposed(state.lower, state.white @ turn)  # b / sqrt(m)
     h = b / (1 + count * values[None, :])  # E[h] / sqrt(m)
     spread = 1 / (1 + data.stats.count[None, :] * values[:, None])  # [r, g], variances of h
     of_people, of_images = spread @ data.stats.num_people, spread @ (data.stats.num_people * data.stats.count)
@@ -228,7 +226,7 @@ def _floored(noise: jax.Array, root: jax.Array, data: Whitened, floor: float) ->
     jitter = jnp.where(least >= floor * of_images / d, 0, floor * of_images / d)
 
     def with_ridge() -> jax.Array:
-        inverse = solve_triangular(data.lower, jnp.eye(d, dtype=noise.dtype), lower=True)
+        inverse = triangular.inverse(data.lower)
         return psd.cholesky(noise + jitter * (inverse @ inverse.T))
 
     return jax.lax.cond(jitter > 0, with_ridge, lambda: lower), jitter
@@ -238,7 +236,7 @@ def _size_of_ridge(lower: jax.Array, data: Whitened, jitter: jax.Array) -> jax.A
     """`jitter tr T_eps^-1` in the units of the images."""
 
     def size() -> jax.Array:
-        inverse = solve_triangular(data.lower @ lower, jnp.eye(len(lower), dtype=lower.dtype), lower=True)
+        inverse = triangular.inverse(data.lower @ lower)
         return jitter * (inverse**2).sum()
 
     return jax.lax.cond(jitter > 0, size, lambda: jnp.zeros_like(jitter))

@@ -7,9 +7,9 @@ such as the logarithm of its sharpness, says which images are alike; how much th
     exponents, fit_candidates   q = exp(alpha (u - mean of u)): alpha by the likelihood of held-out people
     fit_weights                 a free weight for each bin by ECM: maximum likelihood
 
-The statistics of a bin are ordinary `Stats` with a leading axis b, and those of any weights are linear in them: no
-candidate needs another pass over the images. (c q, c T_eps) is the same model, so learned weights have the geometric
-mean 1 over the training images: T_eps is the noise of a typical one.
+The statistics of a bin are ordinary `Stats` with a leading axis b. The statistics for any weights are linear in them,
+so no candidate needs another pass over the images. (c q, c T_eps) is the same model, so learned weights have the
+geometric mean 1 over the training images: T_eps is the noise of a typical one.
 """
 
 from functools import partial
@@ -31,6 +31,7 @@ from jaxface.linalg import psd
 from jaxface.linalg.class_stats import Stats, images_of, recenter
 
 __all__ = [
+    "WeightedModel",
     "bin_edges",
     "bin_means",
     "bins_of",
@@ -80,7 +81,7 @@ def bins_of(quality: ArrayLike, edges: ArrayLike) -> np.ndarray:
 
 
 def bin_means(quality: ArrayLike, bins: ArrayLike, *, num_bins: int) -> np.ndarray:
-    """The mean quality of each bin `[num_bins]`, from qualities and bins `[n]`; that of all images for an empty bin."""
+    """The mean quality `[num_bins]` of each bin from qualities and bins `[n]`; empty bins get the overall mean."""
     checks.shapes(quality=(quality, "n"), bins=(bins, "n"))
     checks.finite(quality=quality)
     bins = np.asarray(checks.dense_labels("bins", bins, num_bins))
@@ -200,7 +201,7 @@ def _fit_candidates(
 def fit_weights(
     bins: Stats, init: JointBayes, *, num_iters: int, tol: float = 0.0, floor: float = 1e-6
 ) -> tuple[WeightedModel, FitInfo]:
-    """The most likely model and weight of each bin, by ECM from `init`, whose mean is kept, and weights of 1.
+    """The most likely model and weight of each bin, by ECM. It starts at `init`, whose mean stays, and at weights of 1.
 
     The objective never falls. A bin without images keeps the weight 1. `floor` and the statuses are those of `em.fit`.
     Gradients are stopped.

@@ -174,7 +174,6 @@ def set_llr(
     return whole - _evidence(basis.values, sum_a, count_a) - _evidence(basis.values, sum_b, count_b)
 
 
-@jax.jit
 def set_evidence(basis: ScoringBasis, sums: ArrayLike, counts: ArrayLike) -> jax.Array:
     """g(s, m) `[g]` of sets with sums of projections `[g, r]` and counts or sums of weights `[g]`.
 
@@ -182,8 +181,14 @@ def set_evidence(basis: ScoringBasis, sums: ArrayLike, counts: ArrayLike) -> jax
     """
     checks.shapes(values=(basis.values, "r"), sums=(sums, "g r"), counts=(counts, "g"))
     checks.floating(sums=sums)
+    checks.between("counts", counts, 0.0, math.inf, closed_high=False)
     sums = jnp.asarray(sums)
-    return jax.vmap(_evidence, in_axes=(None, 0, 0))(basis.values, sums, jnp.asarray(counts, sums.dtype))
+    return _set_evidence(basis.values, sums, jnp.asarray(counts, sums.dtype))
+
+
+@jax.jit
+def _set_evidence(values: jax.Array, sums: jax.Array, counts: jax.Array) -> jax.Array:
+    return jax.vmap(_evidence, in_axes=(None, 0, 0))(values, sums, counts)
 
 
 def llr_matrix(basis: ScoringBasis, gallery: ArrayLike, probes: ArrayLike) -> jax.Array:
@@ -254,6 +259,7 @@ def same_size_llr_matrix(
 
     `[2 a s, a] . [t, t^2]` and terms of rank one, with `a = l / (2 (1 + (m + size) l))`.
     """
+    checks.shapes(values=(basis.values, "r"), sum_a=(sum_a, "g r"), count_a=(count_a, "g"), sum_b=(sum_b, "q r"))
     values = basis.values
     a = values[None, :] / (2 * (1 + (count_a[:, None] + size) * values[None, :]))
     left = jnp.concatenate([2 * a * sum_a, a], axis=1)

@@ -9,6 +9,7 @@ A stranger's coordinates in the diagonal basis are `t ~ N(0, I + diag(l))`. With
 the limit of the moments over a cohort as it grows.
 """
 
+import math
 from typing import NamedTuple
 
 import jax
@@ -40,6 +41,7 @@ def stranger_moments(basis: ScoringBasis, sums: ArrayLike, counts: ArrayLike | N
     m = jnp.ones((len(squares), 1), squares.dtype)
     if counts is not None:
         checks.shapes(sums=(sums, "n r"), counts=(counts, "n"))
+        checks.between("counts", counts, 0.0, math.inf, closed_high=False)
         m = jnp.asarray(counts, squares.dtype)[:, None]
     v, p1, own, joint = 1 + values, *(values / (1 + k * values) for k in (1, m, m + 1))
     a = (joint - p1) / 2

@@ -24,7 +24,7 @@ def track_weights(tracks: ArrayLike, *, num_tracks: int, correlation: jax.Array 
     """The weight `[n]` of each frame from its track `[n]`, dense ids with -1 for a frame alone.
 
     `correlation` r is that of the noise of two frames of a track, in [0, 1]: 0 for independent frames, 1 if a track is
-    worth one image. Differentiable in it.
+    worth one image. Differentiable in r.
     """
     checks.shapes(tracks=(tracks, "n"), correlation=(correlation, ""))
     checks.between("correlation", correlation, 0.0, 1.0)
@@ -44,7 +44,7 @@ def collect_tracks(
     correlation: jax.Array | float,
     shift: ArrayLike,
 ) -> Stats:
-    """`stats.collect` of frames x `[n, d]` of tracks `[n]`, each of one person, -1 for an image alone.
+    """`stats.collect` for frames x `[n, d]` with tracks `[n]`: a track shows one person, -1 marks an image alone.
 
     correlation     of the noise of two frames of a track, in [0, 1)
 

@@ -235,3 +235,31 @@ def test_nan_is_not_taken_for_a_lack_of_rank(weight, rng):
     assert int(info.status) == Status.NON_FINITE
     _, info = fit(jax.tree.map(lambda leaf: leaf * jnp.nan if leaf.ndim == 2 else leaf, stats), source, num_iters=2)
     assert int(info.status) == Status.NON_FINITE
+
+
+def test_near_zero_em_goes_like_one_over_t_and_px_em_geometrically():
+    """One direction, moments of a population: W = 1 and B = 1 / 2, so that the best T_mu is 0 and T_eps (2 W + B) / 3.
+
+    There PX-EM maps T_mu to R^2 T_mu with R = B / T_eps.
+    """
+    n, m, b = 1000.0, 3.0, 0.5
+    zero, one = jnp.zeros(1), jnp.ones(1)
+    rows = GroupedStats(
+        rows=jnp.full((1, 1), np.sqrt(n * b / m)),
+        row_unit=zero,
+        row_count=m * one,
+        count=m * one,
+        num_people=n * one,
+        within=jnp.full((1, 1), n * (m - 1)),
+        mean=zero,
+    )
+
+    def left(steps, e_step):
+        fitted, _ = em.fit_grouped(
+            rows, diagonal([1.0]), None, 0.0, num_iters=steps, tol=0.0, e_step=e_step, floor=1e-6
+        )
+        return float(fitted.identity_cov[0, 0])
+
+    assert left(200, posterior.full) / left(400, posterior.full) == pytest.approx(2, abs=0.1)
+    best = ((m - 1) + b) / m
+    assert left(11, posterior.expanded) / left(10, posterior.expanded) == pytest.approx((b / best) ** 2, abs=0.01)

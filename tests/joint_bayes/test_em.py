@@ -297,3 +297,22 @@ def test_refit_does_not_recompile(rng, caplog):
         fit_path(stats, prior, prior, np.array([0.3, 0.9, 1.0]), num_iters=draws.NUM_ITERS)
     assert em.fit_grouped._cache_size() == before
     assert not [record for record in caplog.records if "Compiling" in record.getMessage()]
+
+
+def test_px_em_mixed_with_a_prior_lets_the_objective_fall(rng):
+    """Dense, with w = 0.05: why `fit` refuses a prior with `posterior.expanded`."""
+    falls, weight = [], 0.05
+    for _ in range(6):
+        model, prior, groups, _ = start(rng)
+        n, k = reference.counts(groups)
+        values = []
+        for _ in range(15):
+            values.append(reference.penalized_objective(model, groups, prior, weight))
+            identity, noise = reference.expanded(model, groups)
+            mixed = (
+                weight * np.asarray(prior.identity_cov) + (1 - weight) * identity / n,
+                weight * np.asarray(prior.noise_cov) + (1 - weight) * noise / k,
+            )
+            model = JointBayes(mean=model.mean, identity_cov=mixed[0], noise_cov=mixed[1])
+        falls.append(np.diff(values).min())
+    assert min(falls) < -1e-3

@@ -7,20 +7,25 @@ import pytest
 
 from jaxface.joint_bayes import (
     JointBayes,
+    LowRankJointBayes,
     Stats,
     choose_rank,
     choose_weight,
     collect,
     diagonalize,
     fit,
+    fit_factors,
     fit_low_rank,
     fit_path,
     free,
     group_by_count,
     init,
+    init_factors,
+    leading_factors,
     leave_one_out,
     llr,
     llr_matrix,
+    llr_of_factors,
     merge,
     penalized_objective,
     pool,
@@ -47,9 +52,54 @@ def path():
     return jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), model())
 
 
+def thin(root=((1.0,), (0.0,)), noise=None):
+    return LowRankJointBayes(mean=jnp.zeros(2), root=np.asarray(root), noise_cov=jnp.eye(2) if noise is None else noise)
+
+
 X, IDS, SHIFT = np.zeros((4, 2)), np.array([0, 0, 1, 1], np.int32), np.zeros(2)
 
 CASES = {
+    "factors of another dimension": (
+        lambda: fit_factors(stats(), thin(np.ones((3, 1))), num_iters=1),
+        r"root must have shape \[d, r\] with d = 2; got shape \(3, 1\)",
+    ),
+    "factors of integers": (
+        lambda: fit_factors(stats(), thin(np.ones((2, 1), int)), num_iters=1),
+        "root must be a floating point array; got dtype int64",
+    ),
+    "factors without a floor": (
+        lambda: fit_factors(stats(), thin(), num_iters=1, floor=0.0),
+        r"floor must lie in \(0, inf\); got 0.0",
+    ),
+    "factors of one person": (
+        lambda: fit_factors(stats(people=1), thin(), num_iters=1),
+        "stats must hold images of at least two people",
+    ),
+    "a start of no factors": (lambda: init_factors(stats(), rank=0), "rank must be at least 1; got 0"),
+    "a start of too many factors": (
+        lambda: init_factors(stats(), rank=3),
+        r"rank must be at most 2 \(the dimension\); got 3",
+    ),
+    "a start without a ridge": (
+        lambda: init_factors(stats(), rank=1, ridge=0.0),
+        r"ridge must lie in \(0, inf\); got 0.0",
+    ),
+    "too many leading factors": (
+        lambda: leading_factors(model(), rank=3),
+        r"rank must be at most 2 \(the dimension\); got 3",
+    ),
+    "a batch of images by factors": (
+        lambda: llr_of_factors(thin(), X, X),
+        r"x1 must have shape \[d\]; got shape \(4, 2\)",
+    ),
+    "factors of a file whose shapes differ": (
+        lambda: thin(np.ones((3, 1))).check(),
+        r"root must have shape .* with d = 2; got shape \(3, 1\)",
+    ),
+    "factors of a file with noise that is none": (
+        lambda: thin(noise=-jnp.eye(2)).check(),
+        "noise_cov must be positive definite",
+    ),
     "NaN features": (
         lambda: collect(np.full((4, 2), np.nan), IDS, num_people=2, shift=SHIFT),
         r"x must be finite; 8 of 8 values are NaN or infinite, the first at index \(0, 0\)",

@@ -99,3 +99,14 @@ def test_disjoint_subspaces_have_no_posterior_covariance(rng):
     exact, approximate = (E_STEPS[name](model, rows)[0] for name in ("full", "approximate"))
     np.testing.assert_allclose(exact.identity, approximate.identity, atol=1e-7)
     np.testing.assert_allclose(exact.noise, approximate.noise, atol=1e-7)
+
+
+def test_px_em_keeps_the_rank_and_turns_the_range(rng):
+    model = draws.joint_bayes(rng, rank=1)
+    rows = by_person(draws.stats(draws.people(rng, model), np.zeros(3)))
+    before = np.linalg.eigh(model.identity_cov)[1][:, -1]
+    for name, stays in (("full", True), ("expanded", False)):
+        values, vectors = np.linalg.eigh(jax.jit(E_STEPS[name])(model, rows)[0].identity)
+        assert values[-2] < 1e-12 * values[-1]
+        turn = 1 - abs(vectors[:, -1] @ before)
+        assert turn < 1e-12 if stays else turn > 1e-4

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+from jaxface import metrics
 from jaxface.core.fitinfo import Status
 from jaxface.joint_bayes import JointBayes, ScoringBasis, collect, init, quality, set_llr
 from jaxface.joint_bayes.quality import WeightedModel, ecm_step, noise_of_bins
@@ -170,6 +171,27 @@ def test_how_much_rounded_weights_change_ratios(rng):
             assert np.sqrt(((found - exact) ** 2).mean() / (exact**2).mean()) == pytest.approx(share, rel=0.15)
 
 
+def test_what_right_and_wrong_weights_are_worth(rng):
+    """Pairs whose noise has a log-normal scale: the true weights are best, their inverse is worse than none."""
+    n, same = 4000, np.arange(4000) < 2000
+    q = np.exp(-1.2 * rng.normal(size=(2, n)))
+    mu = rng.normal(size=(2, n, 20))
+    mu[1, same] = mu[0, same]
+    z = mu + rng.normal(size=(2, n, 20)) / np.sqrt(q)[:, :, None]
+    basis = ScoringBasis(mean=np.zeros(20), vectors=np.eye(20), values=np.ones(20))
+
+    def measured(weights):
+        sets = weights[0][:, None] * z[0], weights[0], weights[1][:, None] * z[1], weights[1]
+        found = by_numpy.evaluate(jax.vmap(partial(set_llr, basis)), *sets)
+        return metrics.eer(metrics.roc(found, same)), metrics.cllr(found, same)
+
+    right, root, square, inverse = (measured(q**power) for power in (1.0, 0.5, 2.0, -1.0))
+    none = measured(np.full((2, n), np.exp(-0.72)))  # the mean noise of all
+    assert right[0] < min(root[0], square[0], none[0] - 0.04)
+    assert inverse[0] > none[0]
+    assert right[1] < min(root[1], square[1], 0.6 * none[1])
+
+
 BIN_OF = np.arange(9) % 3
 ONE_PERSON = {"num_people": 1, "num_bins": 2, "shift": np.zeros(1)}
 
@@ -182,6 +204,9 @@ def test_errors(stats):
         (lambda: quality.bin_edges(u, num_bins=10), r"number of qualities must be at least 10 \(one for each bin\)"),
         (lambda: quality.bin_edges(np.append(u, np.nan)), "quality must be finite; 1 of 10 values are NaN"),
         (lambda: quality.bins_of(u, u[::-1]), "edges must not fall; bin_edges gives such edges"),
+        (lambda: quality.bins_of(np.append(u, np.nan), u), "quality must be finite; 1 of 10 values are NaN"),
+        (lambda: quality.bin_means(u, 1 + BIN_OF, num_bins=3), r"bins must be in \[0, 3\); got values from 1 to 3"),
+        (lambda: quality.bin_means(u[:-1], BIN_OF, num_bins=3), r"bins must have shape \[n\] with n = 8"),
         (lambda: quality.weighted(stats, ones[:2]), r"weights must have shape \[b\] with b = 3; got shape \(2,\)"),
         (lambda: quality.weighted(stats, -ones), r"weights must lie in \[0, inf\); got 3 values outside"),
         (lambda: quality.exponents(stats, ones, np.array([np.inf])), "alphas must be finite"),
@@ -190,6 +215,8 @@ def test_errors(stats):
         (lambda: quality.fit_weights(stats, model, num_iters=1), r"mean must have shape \[d\] with d = 3; got shape"),
         (lambda: quality.collect_bins(u[:, None], 0 * BIN_OF, BIN_OF, **ONE_PERSON), r"bins must be in \[0, 2\); got"),
         (lambda: quality.fit_candidates(stats, stats, ones, num_iters=1), r"candidates must have shape \[p, b\]"),
+        (lambda: quality.fit_candidates(stats, stats, -ones[None], num_iters=1), r"candidates must lie in \[0, inf\)"),
+        (lambda: quality.fit_candidates(stats, stats, ones[None], num_iters=1, floor=0.0), "floor must lie in"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             call()

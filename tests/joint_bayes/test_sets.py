@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from jax.scipy.stats import multivariate_normal
 
-from jaxface.joint_bayes import JointBayes, diagonalize, llr, llr_of_sets, set_llr, set_llr_matrix, set_sums
+from jaxface.joint_bayes import (
+    JointBayes,
+    diagonalize,
+    llr,
+    llr_of_sets,
+    set_evidence,
+    set_llr,
+    set_llr_matrix,
+    set_sums,
+)
 from jaxface.linalg import psd
 from tests.joint_bayes import draws
 from tests.reference import quality_reference as reference
@@ -118,3 +127,16 @@ def test_errors(rng):
     ):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+@pytest.mark.parametrize("rank", [None, 1])
+def test_evidence_is_the_density_over_that_without_identity(rank, rng):
+    model, x = draws.joint_bayes(rng, rank=rank), rng.normal(size=(8, 3))
+    nobody = JointBayes(mean=model.mean, identity_cov=jnp.zeros((3, 3)), noise_cov=model.noise_cov)
+    basis = diagonalize(model)
+    expected = np.zeros(4)  # set 3 has no image
+    for place in range(3):
+        kept = (place == IDS) & (Q > 0)
+        each = (x[kept], reference.by_weights(Q[kept]))
+        expected[place] = reference.log_density(model, *each) - reference.log_density(nobody, *each)
+    assert_close(set_evidence(basis, *set_sums(basis, x, IDS, num_sets=4, weights=Q)), expected, factor=10)

@@ -34,7 +34,7 @@ def test_one_dimension_by_quadrature():
     assert_close(found.spread, np.sqrt((scores - mean[:, None]) ** 2 @ weights), factor=10)
 
 
-@pytest.mark.parametrize("m", [1, 2, 5])
+@pytest.mark.parametrize("m", [1, 2, 5, 1.3])
 def test_sets_of_several_images_by_quadrature(m):
     basis = ScoringBasis(mean=np.zeros(1), vectors=np.eye(1), values=np.array([1.7]))
     nodes, weights = np.polynomial.hermite_e.hermegauss(12)
@@ -47,3 +47,16 @@ def test_sets_of_several_images_by_quadrature(m):
     assert_close(found.spread, np.sqrt((scores - mean[:, None]) ** 2 @ weights), factor=10)
     if m == 1:
         assert_close(found, joint_bayes.stranger_moments(basis, sums))
+
+
+def test_errors():
+    for call, message in (
+        (lambda: joint_bayes.stranger_moments(BASIS, np.ones((2, 3))), r"values must have shape \[r\] with r = 3"),
+        (lambda: joint_bayes.stranger_moments(BASIS, np.ones((2, 4), int)), "sums must be a floating point array"),
+        (lambda: joint_bayes.stranger_moments(BASIS, np.ones((2, 4)), np.ones(3)), r"counts must have shape \[n\]"),
+        (lambda: joint_bayes.stranger_moments(BASIS, np.ones((2, 4)), -np.ones(2)), r"counts must lie in \[0, inf\)"),
+        (lambda: joint_bayes.set_evidence(BASIS, np.ones((2, 3)), np.ones(2)), r"sums must have shape \[g, r\]"),
+        (lambda: joint_bayes.set_evidence(BASIS, np.ones((2, 4)), -np.ones(2)), r"counts must lie in \[0, inf\)"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            call()

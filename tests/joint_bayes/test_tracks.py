@@ -78,3 +78,20 @@ def test_errors(rng):
         ValueError, match="tracks must be of one person each; 1 of 3 are not, the first is track 2 with"
     ):
         collect_tracks(x, np.where(np.arange(10) == 9, 0, IDS), TRACKS, correlation=0.1, **settings)
+
+
+def test_held_out_tracks_choose_the_correlation(rng):
+    """Two tracks of four frames a person; the likelihood of the frames is largest at the true correlation."""
+    model, zero = draws.joint_bayes(rng), np.zeros(3)
+    mean, identity, noise = (np.asarray(a) for a in (model.mean, model.identity_cov, model.noise_cov))
+    ids, tracks = np.repeat(np.arange(150), 8), np.repeat(np.arange(300), 4)
+    x = mean + rng.multivariate_normal(zero, identity, 150)[ids]
+    x += np.sqrt(RHO) * rng.multivariate_normal(zero, noise, 300)[tracks]
+    x += np.sqrt(1 - RHO) * rng.multivariate_normal(zero, noise, 1200)
+    settings = {"num_people": 150, "num_tracks": 300, "shift": mean}
+    values = [
+        float(log_likelihood(model, collect_tracks(x, ids, tracks, correlation=r, **settings)))
+        for r in (0.0, 0.3, RHO, 0.9)
+    ]
+    assert np.argmax(values) == 2
+    assert_close(track_weights(np.zeros(5, int), num_tracks=1, correlation=RHO).sum(), 5 / 3.4)

@@ -129,3 +129,14 @@ def test_leave_one_out_takes_weights(rng):
             expected[place] += reference.log_likelihood(model, [x[own]], [q[own]])
     found, _ = leave_one_out(x, ids, prior, prior_weights, num_people=4, num_iters=2, weights=q)
     assert_close(found, expected)
+
+
+def test_large_weights_are_no_directions(rng):
+    """Two people with two images in three dimensions: K - n = 2, whatever the weights add up to."""
+    _, people, weights = drawn(rng)
+    few = [np.full(len(q), 50.0 * (person in (5, 6))) for person, q in enumerate(weights)]
+    _, info = fit(stats_of(people, few), draws.joint_bayes(rng), num_iters=draws.NUM_ITERS)
+    assert int(info.status) == Status.RANK_DEFICIENT
+    small = stats_of(people, [0.01 * q for q in weights])
+    _, info = fit(small, draws.start(small), num_iters=draws.NUM_ITERS)
+    assert int(info.status) == Status.OK

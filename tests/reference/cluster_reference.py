@@ -1,5 +1,7 @@
 """Partitions by enumeration: every one of them, their log priors in closed form, their densities by dense Gaussians."""
 
+import itertools
+
 import numpy as np
 from scipy.special import gammaln
 
@@ -52,3 +54,23 @@ def log_likelihoods(model, x, noise_of_images=None):
 def log_likelihood(of_sets, labels):
     """The log density of a partition."""
     return sum(of_sets[int((1 << np.flatnonzero(labels == k)).sum())] for k in range(labels.max() + 1))
+
+
+def rounds(log_posterior, n):
+    """Partitions of n items before and after each round: all pairs merge that are each other's best and gain."""
+    found = [np.arange(n)]
+    while True:
+        labels = found[-1]
+        number, before = labels.max() + 1, log_posterior(labels)
+        gains = np.full((number, number), -np.inf)
+        for a, b in itertools.combinations(range(number), 2):
+            merged = np.unique(np.where(labels == b, a, labels), return_inverse=True)[1]
+            gains[a, b] = gains[b, a] = log_posterior(merged) - before
+        best = gains.argmax(axis=1)
+        pairs = [(a, b) for a, b in enumerate(best) if a < b and best[b] == a and gains[a, b] > 0]
+        if not pairs:
+            return found
+        after = labels.copy()
+        for a, b in pairs:
+            after[labels == b] = a
+        found.append(np.unique(after, return_inverse=True)[1])

@@ -56,10 +56,10 @@ def e_step(model, people, *, with_covariance):
     return identity, noise
 
 
-def expanded(model, people):
-    """The sums of PX-EM: the images regressed on E[mu], `R = B H^+`, with the posterior second moments of mu.
+def regression(model, people):
+    """R, the sum of E[mu mu'] over people, and what R mu leaves of the images: R regresses the images on E[mu].
 
-    `H = sum_i m_i E[mu mu']` and `B = sum_ij x_ij E[mu]'`; the noise is what R mu leaves of the images.
+    `R = B H^+` with `H = sum_i m_i E[mu mu']` and `B = sum_ij x_ij E[mu]'`.
     """
     d = len(model.mean)
     identity, weighted, response, images_moment = (np.zeros((d, d)) for _ in range(4))
@@ -71,7 +71,13 @@ def expanded(model, people):
         response += np.outer(x.sum(axis=0), mean[0])
         images_moment += x.T @ x
     r = response @ np.linalg.pinv(weighted, rcond=1e-10, hermitian=True)
-    return r @ identity @ r.T, images_moment - r @ response.T
+    return r, identity, images_moment - r @ response.T
+
+
+def expanded(model, people):
+    """The sums of PX-EM: of E[R mu mu'R'] over people, and of what R mu leaves of the images."""
+    r, identity, noise = regression(model, people)
+    return r @ identity @ r.T, noise
 
 
 E_STEPS = {
