@@ -30,6 +30,8 @@ NETWORK = {"ridge": 0.1, "width": 8, "num_layers": 2, "batch_size": 40, "dropout
 MEANS = kmeans.KMeans(centers=jnp.asarray(SIGNALS[:4]))
 GAUSSIANS = gmm.init(KEY, PAIRS, num_components=2)
 MIXTURE = mixtures.init(KEY, *VIEWS, num_components=2, latent_dim=2)
+GAPS = np.ones((60, 2), bool)
+GAPS[::3, 1] = False
 ATOMS = ksvd.init(KEY, SIGNALS, num_atoms=10)
 KERNEL_ATOMS = kernel_ksvd.init(KEY, gram.linear(), SIGNALS, num_atoms=10)
 
@@ -78,6 +80,12 @@ ITERATIVE = [
         MIXTURE,
     ),
     Iterative(
+        "mixtures.multiview.fit",
+        lambda steps: mixtures.multiview.fit(VIEWS, MIXTURE, num_iters=steps, present=GAPS),
+        lambda model: mixtures.log_likelihood(model, *VIEWS, present=GAPS),
+        MIXTURE,
+    ),
+    Iterative(
         "sparse.ksvd.fit",
         lambda steps: ksvd.fit(SIGNALS, ATOMS, sparsity=3, num_iters=steps),
         coding_error,
@@ -118,6 +126,13 @@ def with_a_constant(unit):
     x, y = unit * VIEWS[0], unit * np.concatenate([VIEWS[1], np.full((60, 1), 3.0)], axis=1)
     start = mixtures.init(KEY, x, y, num_components=2, latent_dim=2)
     return mixtures.fit(x, y, start, num_iters=STEPS, floor=1e-4)
+
+
+def constant_with_gaps(unit):
+    """The floor is relative to the samples that have the view."""
+    x, y = unit * VIEWS[0], unit * np.concatenate([VIEWS[1], np.full((60, 1), 3.0)], axis=1)
+    start = mixtures.init(KEY, x, y, num_components=2, latent_dim=2)
+    return mixtures.multiview.fit((x, y), start, num_iters=STEPS, floor=1e-4, present=GAPS)
 
 
 def gaussians_with_a_constant(unit):
@@ -165,6 +180,7 @@ RIDGED = [
         lambda: 0.1 * max(mean_variance(view) for view in VIEWS),
     ),
     Ridged("mixtures.fit", with_a_constant, 2, lambda: 1e-4 * VIEWS[1].var(axis=0).sum() / 4),
+    Ridged("mixtures.multiview.fit", constant_with_gaps, 2, lambda: 1e-4 * VIEWS[1][GAPS[:, 1]].var(axis=0).sum() / 4),
     Ridged("mixtures.gmm.fit", gaussians_with_a_constant, 2, lambda: 1e-4 * PAIRS.var(axis=0).sum() / 8),
 ]
 

@@ -23,7 +23,7 @@ from jaxface.mixtures import em, initialization
 from jaxface.mixtures.patterns import checked_presence, every_view_occurs, finite_where_counted, to_blocks
 from jaxface.mixtures.pcca import Posterior, draw, posterior_given
 from jaxface.mixtures.validity import check_noise, check_weights
-from jaxface.mixtures.views import Mixture, View, batched_matvec, is_full, names
+from jaxface.mixtures.views import Mixture, View, batched_matvec, block_diagonal, is_full, names
 
 __all__ = ["Conditional", "MultiviewMixture", "conditional", "fit", "init", "latent_posterior", "predict", "sample"]
 
@@ -180,7 +180,7 @@ def conditional(model: Mixture, *views: ArrayLike | None, wanted: tuple[int, ...
     chosen = [model.views[v] for v in places]
     mean = jnp.concatenate([view.mean for view in chosen], axis=1)
     loadings = jnp.concatenate([view.loadings for view in chosen], axis=1)
-    noise = jax.vmap(jax.scipy.linalg.block_diag)(*(matrices(view.noise) for view in chosen))
+    noise = jax.vmap(block_diagonal)(*(matrices(view.noise) for view in chosen))
     cov = loadings @ posterior.cov @ loadings.mT + noise
     return Conditional(posterior.log_responsibilities, mean + batched_matvec(loadings, posterior.mean), cov)
 

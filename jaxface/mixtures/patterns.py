@@ -1,10 +1,10 @@
-"""Samples that lack some of their views, in groups of those with the same views.
+"""Samples that lack some views, grouped by the views that they have.
 
-A missing view is left out of the sums of module `views`, so the samples of one pattern share one set of factors and
+A missing view is left out of the sums of module `views`. Samples with the same views share one set of factors, and
 every sum over them is a wide product. The entries of a missing view are never read and may be NaN. Nothing is imputed.
 
-Samples without views missing are one group. Which views a sample has must not depend on the missing values themselves:
-a detector that fails on profiles biases the means.
+Samples without views missing are one group. Given the views that are present, which views are missing must not depend
+on their values: a detector that fails on profiles can bias the means.
 """
 
 import itertools

@@ -1,6 +1,6 @@
-"""How many components and latent dimensions: by the log-likelihood of samples that fitted nothing, with BIC beside it.
+"""Number of components and of latent dimensions, by the log-likelihood of held-out samples, with BIC beside it.
 
-Search both: too few components are paid for with too many latent dimensions.
+Search both: a model with too few components compensates by too many latent dimensions.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ __all__ = ["Choice", "bic", "choose", "num_parameters"]
 
 
 class Choice(NamedTuple):
-    """The sizes of the highest held-out log-likelihood, with what all sizes reached; on the host."""
+    """The sizes with the highest held-out log-likelihood, and the results of all sizes; on the host."""
 
     num_components: int
     latent_dim: int
@@ -35,7 +35,7 @@ class Choice(NamedTuple):
 
 
 def num_parameters(model: Mixture) -> int:
-    """Free parameters of a model: what the likelihood can tell apart, so without the rotations of z.
+    """Free parameters of a model, without the rotations of z, which the likelihood cannot distinguish.
 
     Two views with full noise are an exception: each takes its own covariance from Psi, and only `W_x W_y'` counts. One
     view with full noise, or very many latent dimensions, are any Gaussian.
@@ -75,8 +75,8 @@ def choose(
 ) -> Choice:
     """Fits every size to `views` and measures it on `held_out`, views of other samples; on the host.
 
-    Of `num_starts` starts the one of the highest likelihood stands for its size. Data that leave views unconnected are
-    refused: UNIDENTIFIED is the same for every size.
+    Each size is fitted from `num_starts` starts, and the start with the highest likelihood counts. Unconnected views
+    are refused, because every size would be UNIDENTIFIED.
     """
     checks.at_least("num_starts", num_starts, 1)
     checks.at_least("the number of sizes", min(len(num_components), len(latent_dims)), 1)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 
 from jaxface.core import checks, machine
@@ -33,7 +34,7 @@ class View(NamedTuple):
 
 
 class Mixture(Protocol):
-    """The interface of a model in this room: `PCCAMixture` has two views, `GMM` one with d = 0, others any number."""
+    """The interface of a mixture: `PCCAMixture` has two views, `GMM` one with d = 0, `MultiviewMixture` any number."""
 
     @property
     def log_weights(self) -> jax.Array:
@@ -209,6 +210,13 @@ def squares_beside(r: jax.Array) -> jax.Array:
 def batched_matvec(matrices: jax.Array, vectors: jax.Array) -> jax.Array:
     """`A_k b_k` `[k, n]` of `[k, n, d]` and `[k, d]`."""
     return jnp.einsum("knd,kd->kn", matrices, vectors)
+
+
+def block_diagonal(*blocks: jax.Array) -> jax.Array:
+    """The square matrix with the square blocks along its diagonal."""
+    ends = np.cumsum([len(block) for block in blocks])
+    pads = [(end - len(block), ends[-1] - end) for block, end in zip(blocks, ends, strict=True)]
+    return jnp.concatenate([jnp.pad(block, ((0, 0), pad)) for block, pad in zip(blocks, pads, strict=True)])
 
 
 def latent_mean(woodbury: Woodbury, u: jax.Array) -> jax.Array:

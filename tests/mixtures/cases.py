@@ -119,6 +119,15 @@ def woodbury_and(rng, *shape):
     return views.factorize(*_leaves(model(rng))), rng.normal(size=shape)
 
 
+def e_step_of_mask(drawn, present, x, y):
+    """Inside a transformation the patterns are not known."""
+    return stats.e_step(drawn, x, y, present=present)
+
+
+def codes_of_mask(drawn, present, x, y):
+    return encoding.super_vector(drawn, x, y, present=present)
+
+
 def _leaves(drawn):
     return jax.tree.map(jax.numpy.asarray, (drawn.log_weights, drawn.views))
 
@@ -137,6 +146,7 @@ CASES = [
     Case(views.diagonal, lambda r: (spd(r),), grad=(0,)),
     Case(views.noise_powers, lambda r: (1e20 * spd(r),)),
     Case(views.in_units, lambda r: (two_views(r)[0], np.arange(N, dtype=np.int32)), grad=(0,)),
+    Case(views.block_diagonal, lambda r: (r.normal(size=(2, 2)), r.normal(size=(3, 3))), grad=(0, 1)),
     Case(views.batched_matvec, lambda r: (r.normal(size=(K, N, D)), r.normal(size=(K, D))), grad=(0, 1)),
     Case(views.latent_mean, lambda r: woodbury_and(r, D, K), factor=10),
     Case(views.latent_cov, lambda r: woodbury_and(r)[:1], factor=10),
@@ -213,6 +223,16 @@ CASES = [
         lambda r: (gaussians(r), r.normal(size=(3, S, N))),
         {"encoder": encoding.fisher_vector, "block_size": 2},
         factor=1000,
+    ),
+    Case(e_step_of_mask, lambda r: (model_of_views(r), MASK, *pair(r)), factor=10),
+    Case(codes_of_mask, lambda r: (model_of_views(r), MASK, *pair(r)), factor=1000),
+    Case(encoding.closed_form, lambda r: (model(r), *pair(r)), GROUPS, grad=(0, 1, 2), factor=10, variant="gaps"),
+    Case(
+        encoding.encode_batch,
+        lambda r: (model_of_views(r), r.normal(size=(3, S, N)), r.normal(size=(3, S, M))),
+        {"encoder": encoding.super_vector, "block_size": 2, "present": np.stack([MASK] * 3)},
+        factor=1000,
+        variant="gaps",
     ),
 ]
 

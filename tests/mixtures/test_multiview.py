@@ -23,8 +23,9 @@ def test_one_step_is_the_loop_over_samples(kind, d, rng):
     model = gaps.model(rng, full=gaps.KINDS[kind], d=d)
     views, mask = gaps.samples(rng)
     weights = rng.uniform(0.5, 2, size=S)
+    weights[7] = 0
     moments, value = gaps.e_step(model, gaps.spoiled(views, mask), mask, sample_weights=weights)
-    assert_close(value, reference.log_likelihood(model, views, mask, weights))
+    assert_close(value, reference.log_likelihood(model, views, mask, weights), factor=0.1)
     assert_close(moments.views[2].weight.sum(), weights @ mask[:, 2])
     found, repairs = gaps.m_step(model, moments)
     shares, expected = reference.m_step(model, views, mask, weights)
@@ -32,7 +33,7 @@ def test_one_step_is_the_loop_over_samples(kind, d, rng):
     for view, of_components in zip(found.views, expected, strict=True):
         for k, (mean, loadings, psi) in enumerate(of_components):
             psi = psi if kind == "full" else np.diag(psi)
-            assert_close((view.mean[k], view.loadings[k], view.noise[k]), (mean, loadings, psi), factor=10)
+            assert_close((view.mean[k], view.loadings[k], view.noise[k]), (mean, loadings, psi), factor=0.1)
     assert (repairs.jitter == 0).all()
     assert int(repairs.num_empty) == int(repairs.num_unseen) == 0
 
@@ -114,7 +115,9 @@ def test_diagonal_noise_lets_a_view_be_cut_in_two(rng):
     one, info = gaps.fit(model, views, mask, num_iters=2)
     two, other = gaps.fit(cut, (*views[:2], views[2][:, :1], views[2][:, 1:]), mask[:, [0, 1, 2, 2]], num_iters=2)
     assert_close(other.objective, info.objective)
-    assert_close(np.concatenate([two.views[2].loadings, two.views[3].loadings], axis=1), one.views[2].loadings)
+    for field in View._fields:
+        both = np.concatenate([getattr(view, field) for view in two.views[2:]], axis=1)
+        assert_close(both, getattr(one.views[2], field), factor=0.1)
 
 
 def test_the_maximum_of_probabilistic_pca_stays(rng):
@@ -131,9 +134,12 @@ def test_the_maximum_of_probabilistic_pca_stays(rng):
     assert_close(found.views[0].noise.mean(), sigma, factor=0.1)
 
 
-def test_the_likelihood_never_falls(rng):
-    model, (views, mask) = gaps.model(rng), gaps.samples(rng)
-    _, info = gaps.fit(model, views, mask, num_iters=12, sample_weights=rng.uniform(0.5, 2, size=S))
+@pytest.mark.parametrize("regression", [mixtures.joint, mixtures.sequential])
+@pytest.mark.parametrize("kind", gaps.KINDS)
+def test_the_likelihood_never_falls(kind, regression, rng):
+    model, (views, mask) = gaps.model(rng, full=gaps.KINDS[kind]), gaps.samples(rng)
+    weights = rng.uniform(0.5, 2, size=S)
+    _, info = gaps.fit(model, views, mask, num_iters=12, regression=regression, sample_weights=weights)
     assert (np.diff(info.objective) > -1e-9).all()
     assert info.objective[-1] > info.objective[0] + 5
 
@@ -187,24 +193,103 @@ def test_full_noise_ties_the_dimensions_of_a_view_and_needs_samples(rng):
     few = tuple(view[:3] for view in views)
     fitted, info = gaps.fit(model, few, np.ones((3, 3), bool), num_iters=1)
     assert float(info.jitter) > 0
+    assert int(info.status) == Status.RANK_DEFICIENT
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(fitted))
 
 
 def test_a_unit_scales_the_model(rng):
     """float32 data near 1e12, where squares of squares would leave the range."""
     model, (views, mask) = gaps.model(rng), gaps.samples(rng)
+    model, views = jax.tree.map(lambda leaf: leaf.astype(np.float32), (model, views))
     unit = 2.0**40
-    far = MultiviewMixture(
-        log_weights=model.log_weights,
-        views=(
-            *model.views[:2],
-            View(*(leaf * scale for leaf, scale in zip(model.views[2], (unit, unit, unit**2), strict=True))),
-        ),
-    )
+    mean, loadings, noise = model.views[2]
+    far = model.with_views(model.log_weights, (*model.views[:2], View(mean * unit, loadings * unit, noise * unit**2)))
     one, info = gaps.fit(model, views, mask, num_iters=2)
     two, other = gaps.fit(far, (*views[:2], unit * views[2]), mask, num_iters=2)
-    assert_close(other.objective + mask[:, 2].sum() * 3 * np.log(unit), info.objective)
-    assert_close(two.views[2].loadings / unit, one.views[2].loadings)
+    assert other.objective.dtype == two.views[2].noise.dtype == np.float32
+    assert int(other.status) == Status.OK
+    assert_close(other.objective + mask[:, 2].sum() * 3 * np.log(unit), info.objective, factor=10)
+    assert_close(two.views[2].loadings / unit, one.views[2].loadings, factor=10)
+
+
+def test_one_view_is_a_mixture_of_factor_analysers(rng):
+    model, x = gaps.model(rng, widths=(4,)), (rng.normal(size=(S, 4)) @ rng.normal(size=(4, 4)),)
+    everything = np.ones((S, 1), bool)
+    moments, value = gaps.e_step(model, x, everything)
+    assert_close(value, reference.log_likelihood(model, x, everything), factor=0.1)
+    found, _ = gaps.m_step(model, moments)
+    shares, (of_components,) = reference.m_step(model, x, everything)
+    assert_close(np.exp(found.log_weights), shares, factor=0.1)
+    for k, (mean, loadings, psi) in enumerate(of_components):
+        view = found.views[0]
+        assert_close((view.mean[k], view.loadings[k], view.noise[k]), (mean, loadings, np.diag(psi)), factor=0.1)
+
+
+CHOICES = [((0,), (1,)), ((2, 0), (1,)), ((0, 1), (2,)), ((0, 1, 2), (1,)), ((1, 2), (2, 0))]
+
+
+@pytest.mark.parametrize(("given", "wanted"), CHOICES)
+@pytest.mark.parametrize("kind", gaps.KINDS)
+def test_any_views_given_any_others(kind, given, wanted, rng):
+    """A view that is given, too: another measurement of the same z, with noise of its own."""
+    model, (views, _) = gaps.model(rng, full=gaps.KINDS[kind]), gaps.samples(rng)
+    one = [view[0] if v in given else None for v, view in enumerate(views)]
+    found = by_numpy.evaluate(lambda m: multiview.conditional(m, *one, wanted=wanted), gaps.on_device(model))
+    twice = model.with_views(model.log_weights, (*model.views, *model.views))  # every view measured a second time
+    row = np.concatenate([*(view[0] for view in views), np.full(sum(WIDTHS), np.nan)])
+    expected = reference.conditional(twice, row, given, [len(WIDTHS) + v for v in wanted])
+    assert_close((found.mean, found.cov), expected, factor=0.1)
+
+
+def test_two_views_with_full_noise_share_nothing_but_their_cross_covariance(rng):
+    """W_x A and W_y A'^-1, with the noise that leaves the covariance of each view alone, are the same density."""
+    drawn = gaps.model(rng, full=True, k=1, widths=WIDTHS[:2])
+    pair = [view._replace(noise=view.noise + np.eye(view.mean.shape[1])) for view in drawn.views]
+    a = np.array([[1.02, 0.02], [0.0, 0.98]])
+    moved = []
+    for view, turn in zip(pair, (a, np.linalg.inv(a).T), strict=True):
+        w, new = view.loadings, view.loadings @ turn
+        moved.append(view._replace(loadings=new, noise=view.noise + w @ w.swapaxes(1, 2) - new @ new.swapaxes(1, 2)))
+    views, mask = gaps.samples(rng)
+    mask = mask[:, :2]
+    mask[4, 0] = True
+    one, other = (
+        gaps.e_step(drawn.with_views(drawn.log_weights, tuple(each)), views[:2], mask)[1] for each in (pair, moved)
+    )
+    assert_close(other, one, factor=0.01)
+
+
+def test_statuses(rng):
+    model, (views, mask) = gaps.model(rng), gaps.samples(rng)
+    _, info = gaps.fit(model, views, mask, num_iters=2, tol=1e-15)
+    assert (int(info.status), int(info.num_iters)) == (Status.MAX_ITERS, 2)
+    lost = model.views[0]._replace(mean=model.views[0].mean * np.nan)
+    _, info = gaps.fit(model.with_views(model.log_weights, (lost, *model.views[1:])), views, mask, num_iters=2)
+    assert int(info.status) == Status.NON_FINITE
+    apart = np.array([[1, 1, 0], [0, 0, 1]], bool)[np.arange(S) % 2]
+    _, info = gaps.fit(gaps.model(rng, d=0), views, apart, num_iters=2)
+    assert int(info.status) == Status.OK  # without z nothing needs a connection
+
+
+def slopes(model, present, *views):
+    return jax.grad(lambda views: mixtures.log_likelihood(model, *views, present=present))(views)
+
+
+def test_nan_of_missing_views_reaches_no_gradient(rng):
+    """By the samples of each pattern, and inside a transformation by all samples, of which most do not count."""
+    model, (views, mask) = gaps.model(rng), gaps.samples(rng, size=6)
+    holes = gaps.spoiled(views, mask)
+
+    def moved(place):
+        def value(x):
+            return reference.log_likelihood(model, (*views[:place], x, *views[place + 1 :]), mask)
+
+        return reference.slope(value, views[place])
+
+    known = by_numpy.evaluate(lambda m, *v: slopes(m, mask, *v), model, *holes)
+    traced = by_numpy.evaluate(slopes, model, mask, *holes)
+    assert_close(known, tuple(moved(place) for place in range(3)), factor=100)
+    assert_close(traced, known, factor=0.1)
 
 
 def chain(rng, *, size):
@@ -382,6 +467,25 @@ MESSAGES = {
     "one view with full noise": (
         lambda: multiview.init(jax.random.key(0), VIEWS[:1], **SIZES, full_noise=True),
         "one view with full noise determines nothing but its covariance; use diagonal noise",
+    ),
+    "a mask of other images": (
+        lambda: mixtures.encode_batch(MODEL, *IMAGES, encoder=mixtures.super_vector, present=MASK),
+        r"present must be Boolean of shape \(1, 30, 3\)",
+    ),
+    "a mask of another set": (
+        lambda: mixtures.super_vector(MODEL, *VIEWS, present=MASK[:, :2]),
+        r"present must be Boolean of shape \(30, 3\)",
+    ),
+    "no samples to draw": (
+        lambda: multiview.sample(jax.random.key(0), MODEL, num_samples=0),
+        "num_samples must be at least 1; got 0",
+    ),
+    "an old key": (
+        lambda: multiview.sample(np.zeros(2, np.uint32), MODEL, num_samples=1), "key must be a typed PRNG key"
+    ),
+    "nothing to predict from": (
+        lambda: multiview.predict(MODEL, None, None, None),
+        "view 0 or view 1 or view 2 must",
     ),
     "a floor of zero": (lambda: multiview.fit(VIEWS, MODEL, num_iters=1, floor=0.0), r"floor must lie in \(0, inf\)"),
 }  # fmt: skip

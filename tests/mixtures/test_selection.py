@@ -88,6 +88,7 @@ def test_the_sizes_of_the_truth_are_chosen(rng, monkeypatch):
         by_numpy_too(monkeypatch, module, name)
     found = selection.choose(jax.random.key(1), train, rest, num_components=(1, 2), latent_dims=(1, 2), **settings)
     assert (found.num_components, found.latent_dim) == (2, 2)
+    assert found.held_out[0, 1] > found.held_out[0, 0]  # one component too few is paid with more latent dimensions
     assert np.unravel_index(found.held_out.argmax(), (2, 2)) == np.unravel_index(found.bic.argmin(), (2, 2)) == (1, 1)
     expected = reference.log_likelihood(found.model, tuple(v[250:] for v in views), mask[250:]) / 150
     assert found.held_out[1, 1] == pytest.approx(expected, rel=1e-9)
@@ -101,3 +102,43 @@ def test_unconnected_views_are_refused(rng):
     sizes = {"num_components": (1,), "latent_dims": (1,), "num_starts": 1, "num_iters": 1}
     with pytest.raises(FitError, match=r"choose ended in UNIDENTIFIED: .*groups of views are never"):
         selection.choose(jax.random.key(0), views, views, present=mask, **sizes)
+
+
+def test_the_best_of_several_starts_stands_for_its_size(rng, monkeypatch):
+    """A start whose fit ended in NaN is none."""
+    (views, mask), drawn = gaps.samples(rng), []
+
+    def fitted(starts, samples, **_):
+        drawn.append(starts)
+        return starts, np.array([-9.0, np.nan, -1.0]), np.array([0, 2, 4], np.int32)
+
+    for module, name in ((selection, "draw_starts"), (stats, "log_likelihood")):
+        by_numpy_too(monkeypatch, module, name)
+    monkeypatch.setattr(selection, "fit_starts", fitted)
+    sizes = {"num_components": (2,), "latent_dims": (1,), "num_starts": 3, "num_iters": 1}
+    found = selection.choose(jax.random.key(0), views, views, present=mask, held_out_present=mask, **sizes)
+    for view, of_starts in zip(found.model.views, drawn[0].views, strict=True):
+        np.testing.assert_array_equal(view.loadings, of_starts.loadings[2])
+        assert np.abs(of_starts.loadings[2] - of_starts.loadings[0]).max() > 1e-3
+    assert found.status == [[4]]
+    assert found.bic[0, 0] == pytest.approx(selection.bic(found.model, -1.0, num_samples=gaps.S))
+
+
+SMALL = {"num_components": (1,), "latent_dims": (1,), "num_starts": 1, "num_iters": 1}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_starts": 0}, "num_starts must be at least 1; got 0"),
+        ({"num_components": ()}, "the number of sizes must be at least 1; got 0"),
+        ({"latent_dims": ()}, "the number of sizes must be at least 1; got 0"),
+        ({"num_components": (gaps.S + 1,)}, rf"num_components must be at most {gaps.S} \(the number of samples\)"),
+        ({"present": np.arange(3) != np.full((gaps.S, 1), 1)}, "view 1 is missing in every sample"),
+        ({"present": np.ones((gaps.S, 2), bool)}, r"present must be Boolean of shape \(30, 3\)"),
+    ],
+)
+def test_what_choose_refuses(changes, message, rng):
+    views, _ = gaps.samples(rng)
+    with pytest.raises(ValueError, match=message):
+        selection.choose(jax.random.key(0), views, views, **SMALL | changes)
