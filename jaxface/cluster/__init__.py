@@ -4,9 +4,9 @@ kmeans            k-means++ and random starts, Lloyd's iteration, the best of vm
 neighbors         exact nearest neighbours in blocks of probes, and classification by the nearest one
 agglomerative     clusters of unknown number by the log posterior of partitions: merges, then moves of single items
 listed            the same along lists of neighbours, for more items than a matrix of gains has room for
-ascent            merges and moves in turn, which both share
-partition_priors  its priors: a threshold, Ewens, Pitman-Yor, odds of pairs
-gains             its items, and gains of merges in blocks
+ascent            alternating merges and moves, shared by agglomerative and listed
+partition_priors  priors on partitions: a threshold, Ewens, Pitman-Yor, odds of pairs
+gains             items to cluster, and gains of merges in blocks
 """
 
 from jaxface.cluster import agglomerative, gains, kmeans, listed, neighbors, partition_priors

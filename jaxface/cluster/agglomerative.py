@@ -3,10 +3,10 @@
     log p(X | partition) + log prior = constant + the sum of the gains of the merges that lead to it
 
 A gain is the log-likelihood ratio of "one cluster" against "two" and the prior's part (`partition_priors`). In a round,
-all pairs that are each other's best merge if their gain is positive: pairs are disjoint, so their gains add, and the
-posterior never falls. Gains may rise after a merge, so each prior needs a run of its own: there is no tree to cut at
-several thresholds. The result is a local maximum: neither a merge nor the move of one item to another cluster, or to
-one of its own, raises the posterior.
+two clusters merge if each is the best partner of the other and their gain is positive. These pairs are disjoint, so
+their gains add, and the posterior never falls. Gains may rise after a merge, so each prior needs a run of its own:
+there is no tree to cut at several thresholds. The result is a local maximum: neither a merge nor the move of one item
+to another cluster, or to one of its own, raises the posterior.
 
 NumPy on the host around a gain function on the device (`gains`): the number of clusters shrinks from round to round.
 Memory is that of n^2 gains, work that of n^2 gains a few times over; `listed` takes more items.
@@ -46,7 +46,7 @@ def fit(
     """Clusters of items (`gains.items`) by merges and moves; on the host.
 
     gain         log-likelihood ratios of sets, as `gains` says: `partial(joint_bayes.set_llr_matrix, basis)`
-    prior        of `partition_priors`; it matters more than anything else
+    prior        of `partition_priors`; the result depends on it more than on the search
     cannot_link  pairs `[p, 2]` of items that may not be in one cluster
     num_sweeps   most sweeps of moves, 0 for merges alone; MAX_ITERS if moves are left
 

@@ -74,7 +74,7 @@ def of_numbers(prior: Prior, before: int, merges: int) -> float:
 
 
 def merges(prior: Prior, best: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Clusters whose best is another cluster with the same wish, where merging raises the posterior.
+    """Pairs of clusters that are each other's best partner, where merging raises the posterior.
 
     best, value: the best partner of each cluster and its gain, `[K]`. Returns the lower cluster of each pair, and into
     which cluster each one goes `[K]`.

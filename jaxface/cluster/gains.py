@@ -1,4 +1,4 @@
-"""Gains of merges by the blocks of a gain function, so that a product of matrices computes them.
+"""Gains of merges in blocks, so that one matrix product computes a block.
 
 A gain function takes sets as sums and weights, `gain(sum_a [a, r], weight_a [a], sum_b [b, r], weight_b [b])`, and
 gives `[a, b]`: the log-likelihood ratio of "one person" against "two people" of each pair of sets, such as
@@ -34,7 +34,7 @@ class Items(NamedTuple):
 def items(sum: ArrayLike, weight: ArrayLike | None = None, size: ArrayLike | None = None) -> Items:
     """Items from sums `[n, r]`, weights `[n]` and sizes `[n]`, as of `joint_bayes.set_sums`.
 
-    Without sizes they are the weights, which must be whole numbers then; without weights every item is one image.
+    `size` defaults to `weight`, which must then be whole numbers; `weight` defaults to 1, a single image.
     """
     length = checks.samples(sum=(sum, "n r"))["n"]
     total = np.asarray(sum)

@@ -1,12 +1,12 @@
 """`agglomerative` for many items: clusters merge, and items move, along lists of neighbours alone.
 
-The gains of n items are no matrix here: memory and work are those of n times the length of a list. In every round the
+The gains are not a matrix here: memory and work grow with n times the length of a list. In every round the
 lists of clusters follow from those of their items, so the partition is a local maximum among the merges and moves that
 the lists name. With every other item on every list the result is that of `agglomerative`.
 
-A gain is a difference of evidences, `gain(a, b) = g(a + b) - g(a) - g(b)` and the part of the prior: instead of a gain
-function `fit` takes `g`, which is `functools.partial(joint_bayes.set_evidence, basis)` for the log-likelihood ratios of
-sets. NumPy on the host around it.
+A gain is a difference of evidences plus the part of the prior, `gain(a, b) = g(a + b) - g(a) - g(b) + prior`. So `fit`
+takes g instead of a gain function: `functools.partial(joint_bayes.set_evidence, basis)` for log-likelihood ratios of
+sets. The loop is NumPy on the host.
 """
 
 from collections.abc import Callable
@@ -88,9 +88,9 @@ def fit(
     cannot_link: ArrayLike | None = None,
     num_sweeps: int = 100,
 ) -> tuple[Partition, FitInfo]:
-    """`agglomerative.fit` along lists of neighbours `[n, k]`, as `nearest` gives them; -1 is nobody; on the host.
+    """`agglomerative.fit` along lists of neighbours `[n, k]`, of `nearest`, -1 for an empty place; on the host.
 
-    evidence  log density of sets with one identity, less its part without: `g(sums [p, r], weights [p])` `[p]`
+    evidence  g: log density of a set of one person, less that with mu = 0; `g(sums [p, r], weights [p])` `[p]`
 
     Two items are neighbours if one of them is on the list of the other.
     """

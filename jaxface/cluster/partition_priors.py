@@ -33,7 +33,7 @@ class Prior(NamedTuple):
 
 
 def threshold(tau: float) -> Prior:
-    """Clusters merge from a log-likelihood ratio of `tau` nats on: minus the log prior odds of a merge."""
+    """A merge needs a log-likelihood ratio above `tau` nats; -tau is the log prior odds of a merge."""
     checks.between("tau", tau, -math.inf, math.inf, closed_low=False, closed_high=False)
     return Prior(_nothing, lambda _: -tau)
 
@@ -72,7 +72,7 @@ def product(*priors: Prior) -> Prior:
 
 
 def concentration(num_people: float, *, num_images: int) -> float:
-    """Ewens' alpha with `num_people` expected clusters of `num_images`: `sum alpha / (alpha + i)`, i < num_images."""
+    """Ewens' alpha that expects `num_people` clusters in `num_images`: `sum alpha / (alpha + i)`, i < num_images."""
     checks.at_least("num_images", num_images, 2)
     checks.between("num_people", num_people, 1.0, float(num_images), closed_low=False, closed_high=False)
     before = np.arange(num_images)

@@ -222,3 +222,67 @@ def test_one_item_and_errors(rng):
         agglomerative.rise(each, np.array([7, 7, -1]), gain=gain, prior=prior),
         agglomerative.rise(each, [0, 0, 1], gain=gain, prior=prior),
     )
+
+
+@functools.cache
+def nine():
+    rng = np.random.default_rng(5)
+    model = draws.joint_bayes(rng)
+    x = np.concatenate(draws.people(rng, model, (3, 2, 2, 1, 1)))
+    basis = joint_bayes.diagonalize(model)
+    sums = np.stack([np.asarray(joint_bayes.project(basis, row)) for row in x])
+    return basis, sums, reference.log_likelihoods(model, x)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_rounds_are_those_of_the_dense_log_posterior(name):
+    """Pairs that are each other's best merge at once; the trace is the posterior of each partition on the way."""
+    basis, sums, of_sets = nine()
+    prior, log_prior = PRIORS[name]
+
+    def posterior(labels):
+        return reference.log_likelihood(of_sets, labels) + log_prior(reference.sizes_of(labels))
+
+    of_gains = functools.partial(joint_bayes.set_llr_matrix, basis)
+    found, info = agglomerative.fit(gains.items(sums), gain=of_gains, prior=prior, num_sweeps=0)
+    expected = reference.rounds(posterior, 9)
+    np.testing.assert_array_equal(found.labels, expected[-1])
+    rises = [posterior(labels) - posterior(expected[0]) for labels in expected]
+    np.testing.assert_allclose(np.append(info.objective, found.rise), rises, rtol=0, atol=1e-9)
+
+
+def test_three_may_belong_together_where_no_two_do():
+    """Gains rise with merges, so there is no tree to cut, and greedy merging cannot find such a triple."""
+    of_number = test_gains.g(np.zeros((4, 3)), np.arange(4))  # of images at the mean
+    two, three = of_number[2] - 2 * of_number[1], of_number[3] - 3 * of_number[1]
+    assert two < three / 2 < three - two
+    each = gains.items(np.zeros((3, 3)))
+    for tau, number in ((two - 0.01, 1), ((two + three / 2) / 2, 3)):
+        prior = partition_priors.threshold(tau)
+        partition, _ = agglomerative.fit(each, gain=gain, prior=prior)
+        assert partition.num_clusters == number
+        together = agglomerative.rise(each, [0, 0, 0], gain=gain, prior=prior)
+        assert together == pytest.approx(three - 2 * tau, abs=1e-12)
+        assert together > 0
+
+
+def test_a_calibration_of_the_ratios_keeps_the_objective():
+    """The slope multiplies the log densities; the offset is minus a threshold."""
+    _, _, basis, sums, of_sets = problem()
+    slope, offset = 0.4, -0.7
+    prior, log_prior = PRIORS["ewens"]
+    both = partition_priors.product(prior, partition_priors.threshold(-offset))
+
+    def calibrated(*sets):
+        return slope * np.asarray(joint_bayes.set_llr_matrix(basis, *sets))
+
+    def posterior(labels):
+        sizes = reference.sizes_of(labels)
+        return slope * reference.log_likelihood(of_sets, labels) + log_prior(sizes) - offset * len(sizes)
+
+    each, least = gains.items(sums), posterior(np.arange(6))
+    for labels in PARTITIONS[::7]:
+        found = agglomerative.rise(each, labels, gain=calibrated, prior=both)
+        assert found == pytest.approx(posterior(labels) - least, abs=1e-10)
+    partition, _ = agglomerative.fit(each, gain=calibrated, prior=both)
+    assert partition.rise == pytest.approx(posterior(partition.labels) - least, abs=1e-10)

@@ -11,6 +11,7 @@ from jaxface.core.fitinfo import Status
 from tests.cluster import test_gains, test_partition_priors
 from tests.cluster.test_agglomerative import far_gain
 from tests.joint_bayes import draws
+from tests.reference import cluster_reference as reference
 from tests.tolerances import assert_close
 
 PRIORS = test_partition_priors.CASES
@@ -120,3 +121,41 @@ def test_errors(rng):
         listed.fit(each, everybody(N), evidence=lambda s, w: s[:, 0] * np.nan, prior=prior)
     with pytest.raises(ValueError, match=r"num_neighbors must be at most 59 \(the number of other items\); got 60"):
         listed.nearest(joint_bayes.score_projections, None, each.sum, num_neighbors=60)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_short_lists_end_in_a_local_maximum(name, rng):
+    """No merge and no move that a list names raises the posterior, written as a sum over clusters."""
+    prior, log_prior = PRIORS[name]
+    x, n = overlapping(rng, 36), 36
+    scores = test_gains.gain(x, np.ones(n), x, np.ones(n))
+    np.fill_diagonal(scores, -np.inf)
+    lists = np.argsort(-scores, axis=1)[:, :4]
+
+    def posterior(labels):
+        labels = np.unique(labels, return_inverse=True)[1]
+        sizes = reference.sizes_of(labels)
+        sums = np.zeros((len(sizes), 3))
+        np.add.at(sums, labels, x)
+        return test_gains.g(sums, sizes).sum() + log_prior(sizes)
+
+    found, _ = listed.fit(gains.items(x), lists, evidence=evidence, prior=prior)
+    best = posterior(found.labels)
+    assert found.rise == pytest.approx(best - posterior(np.arange(n)), abs=1e-9)
+    assert found.num_clusters < n or name == "pitman-yor"  # whose few merges of 36 items all need a ratio of e^3
+    rows, others = np.repeat(np.arange(n), 4), lists.ravel()
+    for item, other in zip(np.append(rows, others), np.append(others, rows), strict=True):
+        own, target = found.labels[item], found.labels[other]
+        moved, alone = found.labels.copy(), found.labels.copy()
+        moved[item], alone[item] = target, found.num_clusters
+        for labels in (np.where(found.labels == target, own, found.labels), moved, alone):
+            assert posterior(labels) <= best + 1e-9
+
+
+def test_float32_finds_the_same_people(rng):
+    ids = np.repeat(np.arange(20), 3)
+    x = 30 * rng.normal(size=(20, 3))[ids] + rng.normal(size=(60, 3))
+    each = gains.items(x.astype(np.float32))
+    found, info = listed.fit(each, lists_of(x), evidence=far_evidence, prior=partition_priors.ewens(5.0))
+    assert metrics.bcubed(ids, found.labels) == (1, 1)
+    assert info.objective.dtype == np.float32

@@ -74,3 +74,12 @@ def test_errors():
     for num_people in (1, 10, np.nan):
         with pytest.raises(ValueError, match="num_people must lie in"):
             priors.concentration(num_people, num_images=10)
+
+
+def test_the_concentration_against_all_partitions():
+    """The expected number of clusters, by enumeration."""
+    alpha = priors.concentration(2.5, num_images=6)
+    sizes = [reference.sizes_of(labels) for labels in reference.partitions(6)]
+    assert sum(len(each) * np.exp(reference.ewens(each, alpha)) for each in sizes) == pytest.approx(2.5, rel=1e-10)
+    with pytest.raises(ValueError, match="num_images must be at least 2; got 1"):
+        priors.concentration(1.0, num_images=1)
