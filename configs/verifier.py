@@ -53,6 +53,11 @@ def get_config(variant: str | None = None) -> ConfigDict:
     )  # of photos: an array of the .npz, FILE.csv:COLUMN, or length; see docs/quality.md
     config.num_quality_bins = 8
     config.quality_exponents = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # of weights; held-out people choose
+    config.source = ConfigDict()  # other people by another camera: their model with and without the names here
+    config.source.loader = "embeddings"
+    config.source.root = placeholder(str)
+    config.source.options = common.options_of_vectors()
+    config.source.weights = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0)  # of the source; held-out people choose
     config.num_components = 150  # most axes of a reduction; None keeps all
     config.num_iters = 30  # of EM
     config.num_resamples = 1000  # of the people, for intervals

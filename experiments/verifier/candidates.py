@@ -4,7 +4,7 @@ Among the kinds the people that do not test choose: they are cut into folds of t
 the others, and the kind with the lowest mean of min Cllr is chosen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -14,8 +14,9 @@ from ml_collections import ConfigDict
 
 from experiments.common import fields
 from experiments.common.inputs import Vectors
-from experiments.verifier import graded
+from experiments.verifier import elsewhere, graded
 from experiments.verifier.sides import Sides
+from experiments.verify.transfer import Source
 from jaxface import metrics, verifier
 from jaxface.core import checks, prng
 from jaxface.core.fitinfo import FitInfo, Status
@@ -46,6 +47,9 @@ def check(config: ConfigDict) -> None:
     fields.not_negative(config, "quality_exponents")
     if config.quality is not None and config.data.loader == "stream":
         raise ValueError("config.quality needs vectors in memory: take another loader than stream.")
+    if config.source.root is not None and config.data.loader == "stream":
+        raise ValueError("config.source needs vectors in memory: take another loader than stream.")
+    fields.shares(config, "source.weights")
     if config.data.root is None and config.data.loader != "orl":
         raise ValueError("--config.data.root is missing: name your embeddings, images or photos.")
     for name in ("prior", "presence_prior"):
@@ -59,10 +63,12 @@ def measure(
     side: Sides,
     number: int,
     levels: np.ndarray | None = None,
+    source: Callable[[], Source] | None = None,
 ) -> dict[str, np.ndarray]:
     """The arrays of a fold's stage: calibrated ratios of every kind, the choice, and the chosen verifier.
 
-    A kind whose fit failed has NaN ratios. With the quality `levels` `[n]` of the vectors also those by quality.
+    A kind whose fit failed has NaN ratios. With the quality `levels` `[n]` of the vectors also those by quality, and
+    with a `source` those of its model.
     """
     split, rows, trial = side
     key = prng.stream(jax.random.fold_in(jax.random.key(config.seed), number), "verifier")
@@ -78,12 +84,17 @@ def measure(
     nothing = np.full(len(trial.first), np.nan)
     scores = [nothing if each is None else _scores(each, vectors, rows, trial) for each in fitted]
     by_quality = {} if levels is None else graded.measure(config, vectors, levels, side, fitted)
-    return by_quality | {
-        "held out": held_out,
-        "chosen": np.asarray(chosen),
-        "model": np.frombuffer(params_io.to_bytes(model, notes={"kind": config.kinds[chosen]}), np.uint8),
-        "scores": np.stack(scores),
-    }
+    of_source = {} if source is None else elsewhere.measure(config, source(), vectors, side)
+    return (
+        by_quality
+        | of_source
+        | {
+            "held out": held_out,
+            "chosen": np.asarray(chosen),
+            "model": np.frombuffer(params_io.to_bytes(model, notes={"kind": config.kinds[chosen]}), np.uint8),
+            "scores": np.stack(scores),
+        }
+    )
 
 
 def _choice(config: ConfigDict, vectors: Vectors, split: Split, key: jax.Array) -> np.ndarray:

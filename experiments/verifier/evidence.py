@@ -12,6 +12,8 @@ from ml_collections import ConfigDict
 from experiments.common.inputs import Vectors
 from experiments.verifier.sides import Sides
 from jaxface import metrics
+from jaxface.core.fitinfo import Status
+from jaxface.losses import calibration
 from jaxface.metrics import bootstrap, draws
 from jaxface.metrics.bootstrap import SubjectDifferences, SubjectIntervals
 from jaxface.metrics.draws import Draws
@@ -85,6 +87,14 @@ def of_ratios(config: ConfigDict, pooled: Pooled, ratios: np.ndarray) -> Evidenc
         band_far=(),
     )
     return Evidence(curve, metrics.cllr(ratios, pooled.is_same), metrics.min_cllr(curve), drawn)
+
+
+def calibrated(held_out: np.ndarray, is_same: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Scores `[p]` as ratios by the calibration of those of other people; NaN where that has no minimum."""
+    affine, info = calibration.fit(held_out, is_same)
+    if int(info.status) >= Status.NON_FINITE:
+        return np.full(len(scores), np.nan)
+    return np.asarray(calibration.calibrate(affine, scores))
 
 
 def numbers(config: ConfigDict, found: Evidence) -> dict[str, float]:

@@ -25,7 +25,6 @@ from jaxface.core.fitinfo import Status
 from jaxface.core.labels import dense
 from jaxface.data import pairs
 from jaxface.joint_bayes import quality
-from jaxface.losses import calibration
 from jaxface.reports.html import Section
 from jaxface.reports.tables import Cell, Table
 from jaxface.verifier import Verifier, kinds
@@ -140,10 +139,7 @@ def _scored(
         weighted.pair_scores(chosen.model, weights[some], z[some], np.stack([each.first, each.second], axis=1))
         for some, each in ((rows, trial), (side.rows, side.trial))
     ]
-    affine, of_calibration = calibration.fit(raw[0], trial.is_same)
-    if int(of_calibration.status) >= Status.NON_FINITE:
-        return nothing
-    return np.asarray(calibration.calibrate(affine, raw[1])), float(config.quality_exponents[place])
+    return evidence.calibrated(raw[0], trial.is_same, raw[1]), float(config.quality_exponents[place])
 
 
 def _collected(config: ConfigDict, z: Any, ids: np.ndarray, bins: np.ndarray, rows: np.ndarray, *, shift: Any) -> Any:

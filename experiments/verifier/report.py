@@ -82,14 +82,14 @@ def sections(
     first: Sides,
     measured: Sequence[Arrays],
     found: Found,
-    graded: Section | None,
+    compared: Sequence[Section | None],
     identification: Sequence[Section | None],
     decided: Decisions | None,
 ) -> list[Section]:
     """The body of the report."""
     parts = [
         differences(config, found) if evidence.REFERENCE in found else None,
-        graded,
+        *compared,
         _saved(config, workdir, first, measured[0]),
         *identification,
         None if decided is None else _decisions(config, decided),

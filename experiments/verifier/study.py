@@ -17,7 +17,7 @@ from experiments.common.inputs import Vectors
 from experiments.common.publish import publish
 from experiments.embed import study as embed
 from experiments.score import verification as scoring
-from experiments.verifier import candidates, evidence, graded, report, sides, strangers, streamed, tail
+from experiments.verifier import candidates, elsewhere, evidence, graded, report, sides, strangers, streamed, tail
 from jaxface import verifier
 from jaxface.faces import pipeline
 from jaxface.runtime import params_io
@@ -30,8 +30,8 @@ SAVED = "params/verifier.safetensors"
 def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     """Measures every kind over the folds, saves the verifier of the first, and decides on the pairs of a file."""
     candidates.check(config)
-    named = {"pairs": config.pairs, "trials": config.trials, "quality": graded.path_of(config)}
-    workdir.uses(data=inputs.path_of(config.data), **named, **config.people)
+    files = {"pairs": config.pairs, "trials": config.trials, "quality": graded.path_of(config)}
+    workdir.uses(data=inputs.path_of(config.data), source=config.source.root, **files, **config.people)
     if config.data.loader == "stream":
         return streamed.run(config, workdir)
     steps = pipeline.build(config.image_steps)
@@ -39,9 +39,10 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     vectors = embed.vectors_of_photos(config, workdir) if is_photos else inputs.load_vectors(config.data, steps)
     steps = steps if vectors.images is not None else pipeline.build(())
     levels = graded.read(config, vectors)
+    source = elsewhere.read(config, vectors, steps)
     drawn = sides.deal(config, vectors)
     measured = [
-        workdir.stage(f"fold-{k}", partial(candidates.measure, config, vectors, steps, side, k, levels))
+        workdir.stage(f"fold-{k}", partial(candidates.measure, config, vectors, steps, side, k, levels, source))
         for k, side in enumerate(drawn)
     ]
     workdir.write_bytes(SAVED, measured[0]["model"].tobytes())
@@ -52,6 +53,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     pooled = evidence.pool(config, vectors, drawn, measured)
     found = evidence.measure(config, pooled)
     by_quality, of_quality = graded.section(config, measured, pooled, found) if levels is not None else (None, {})
+    from_source, of_source = elsewhere.section(config, measured, pooled, found) if source is not None else (None, {})
     normed, of_norms = None, dict[str, float]()
     if config.norms and (games := strangers.draws(config, model, vectors, drawn[0].split)):
         normed, of_norms = tail.section(config, model, games)
@@ -66,7 +68,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
             drawn[0],
             measured,
             found,
-            by_quality,
+            (by_quality, from_source),
             (strangers.section(config, model, vectors, drawn[0].split), normed),
             decided,
         ),
@@ -77,7 +79,7 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
         for kind, each in found.items()
         for name, value in evidence.numbers(config, each).items()
     }
-    return results | of_quality | of_norms | {"saved verifier": config.kinds[int(measured[0]["chosen"])]}
+    return results | of_quality | of_source | of_norms | {"saved verifier": config.kinds[int(measured[0]["chosen"])]}
 
 
 def _decide(config: ConfigDict, workdir: Workdir, vectors: Vectors, model: Verifier) -> scoring.Decisions:

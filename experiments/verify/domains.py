@@ -40,6 +40,12 @@ def load(config: ConfigDict) -> tuple[Vectors, Vectors]:
     source, target = (
         people.chosen(config, inputs.load_vectors(section, steps)) for section in (config.data, config.target)
     )
+    check_sides(source, target)
+    return source, target
+
+
+def check_sides(source: Vectors, target: Vectors) -> None:
+    """Refuses sides with other features, and sides that show the same person."""
     if source.x.shape[1] != target.x.shape[1]:
         raise ValueError(
             f"source and target must have the same features; got {source.x.shape[1]} and {target.x.shape[1]} "
@@ -49,7 +55,6 @@ def load(config: ConfigDict) -> tuple[Vectors, Vectors]:
         source=overlap.Known(source.x, source.ids, source.names),
         target=overlap.Known(target.x, target.ids, target.names),
     )
-    return source, target
 
 
 def clean_and_changed(config: ConfigDict, faces: LabeledImages, rng: np.random.Generator) -> tuple[Vectors, Vectors]:

@@ -133,13 +133,12 @@ def training_part(problem: Problem, size: int) -> tuple[Any, np.ndarray]:
 
 def fit(config: ConfigDict, problem: Problem, size: int) -> Fitted:
     """The models of all methods, from `size` of the target's training people."""
-    stats = _collected(*training_part(problem, size))
+    stats, held_stats = _sums(problem, *training_part(problem, size))
     prior = dataclasses.replace(problem.source.model, mean=stats.shift)
-    held, held_ids = problem.features["held_out"], dense(problem.ids["held_out"]).ids
-    held_stats = joint_bayes.collect(held, held_ids, num_people=int(held_ids.max()) + 1, shift=stats.shift)
+    held = problem.features["held_out"], dense(problem.ids["held_out"]).ids
     path, weights = _path(config, stats, prior, posterior.full), np.asarray(config.weights)
     by_likelihood = joint_bayes.choose_weight(path, held_stats)
-    by_cllr = joint_bayes.choose_weight(path, (held, held_ids), criterion=_minus_cllr)
+    by_cllr = joint_bayes.choose_weight(path, held, criterion=_minus_cllr)
     approximate = joint_bayes.choose_weight(_path(config, stats, prior, posterior.approximate), held_stats)
     models = (
         prior,
@@ -154,6 +153,16 @@ def fit(config: ConfigDict, problem: Problem, size: int) -> Fitted:
     centered = [dataclasses.replace(model, mean=stats.shift) for model in models]
     chosen = weights[[int(by_likelihood.chosen), int(by_cllr.chosen)]]
     return Fitted(centered, chosen, np.asarray(by_likelihood.values))
+
+
+def moved(config: ConfigDict, problem: Problem) -> Fitted:
+    """The source about the mean of all training photos, its adaptations without names, and the transfer with names."""
+    z = problem.features["train"]
+    stats, held_stats = _sums(problem, z, problem.ids["train"])
+    prior = dataclasses.replace(problem.source.model, mean=stats.shift)
+    choice = joint_bayes.choose_weight(_path(config, stats, prior, posterior.full), held_stats)
+    chosen = np.asarray(config.weights)[[int(choice.chosen)]]
+    return Fitted((prior, *adapted(prior, z), choice.model), chosen, np.asarray(choice.values))
 
 
 def adapted(source: JointBayes, x: Any) -> list[JointBayes]:
@@ -192,6 +201,13 @@ def _random_split(config: ConfigDict, target: Vectors, rng: np.random.Generator)
     train, test, held_out = splits.of_parts(part, train=k, held_out=k + 1, test=k + 2)
     test, held_out = (rows[pairs.limited(target.ids[rows], max_rows=config.max_images)] for rows in (test, held_out))
     return (np.flatnonzero(part == 0) if num_source else None), Split(train, test, held_out)
+
+
+def _sums(problem: Problem, x: Any, ids: np.ndarray) -> tuple[Stats, Stats]:
+    """Statistics of training images about their mean, and those of the held-out people about the same."""
+    stats, held = _collected(x, ids), dense(problem.ids["held_out"])
+    of_held = joint_bayes.collect(problem.features["held_out"], held.ids, num_people=len(held.names), shift=stats.shift)
+    return stats, of_held
 
 
 def _collected(x: Any, labels: np.ndarray) -> Stats:
