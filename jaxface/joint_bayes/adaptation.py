@@ -174,7 +174,7 @@ def coral_plus(
 def _coral_plus(
     model: JointBayes, target: Target, gamma_identity: ArrayLike, gamma_noise: ArrayLike, *, root: Root, metric: Metric
 ) -> tuple[JointBayes, FitInfo]:
-    total, every_definite = _total(model), True
+    total, every_definite = _total(model), jnp.asarray(True)
     a, grown = root(total, target.covariance), []
     for own, gamma in ((model.identity_cov, gamma_identity), (model.noise_cov, gamma_noise)):
         lower = psd.cholesky(metric(total, own))
