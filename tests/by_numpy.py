@@ -23,11 +23,9 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, pr
 from tests.numpy_forms import FORMS, Arrays
 
 
-def scan(
-    *args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, **_: Any
-) -> Arrays:
-    fixed, carry, xs = args[:num_consts], args[num_consts:][:num_carry], args[num_consts + num_carry :]
-    rows = []
+def scan(*args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, **params: Any) -> Arrays:
+    fixed, carry, xs = parts_of_scan(args, **params)
+    num_carry, rows = len(carry), []
     for at in reversed(range(length)) if reverse else range(length):
         out = run(jaxpr.jaxpr, jaxpr.consts, [*fixed, *carry, *(x[at] for x in xs)])
         carry, row = out[:num_carry], out[num_carry:]
@@ -38,6 +36,15 @@ def scan(
         return [*carry, *(np.stack(column) for column in zip(*rows, strict=True))]
     avals = jaxpr.out_avals[num_carry:]
     return [*carry, *(np.zeros((0, *aval.shape), aval.dtype) for aval in avals)]
+
+
+def parts_of_scan(
+    args: Arrays, *, num_consts: int = 0, num_carry: int = 0, ft_in: Any = None, **_: Any
+) -> tuple[Arrays, Arrays, Arrays]:
+    """What stays, what is carried, what is scanned; JAX 0.12 has a tree for it, JAX 0.10 has numbers."""
+    if ft_in is not None:
+        return tuple(map(list, ft_in.update(args).unpack()))
+    return args[:num_consts], args[num_consts:][:num_carry], args[num_consts + num_carry :]
 
 
 def while_loop(
