@@ -99,7 +99,7 @@ def mixture_products(model: Any, v: jax.Array, latent_dim: int) -> jax.Array:
 
 @jax.jit
 def _mixture_products(v: jax.Array, loadings: jax.Array) -> jax.Array:
-    return v.T @ (v @ loadings + 1)
+    return products.transposed_copy(v) @ (v @ loadings + 1)
 
 
 @jax.jit
