@@ -15,6 +15,7 @@ import jax.scipy.linalg
 from jaxface.linalg import products
 
 _TILE = 2048
+_ROWS = 1000  # of a block
 
 
 @jax.jit
@@ -99,7 +100,13 @@ def mixture_products(model: Any, v: jax.Array, latent_dim: int) -> jax.Array:
 
 @jax.jit
 def _mixture_products(v: jax.Array, loadings: jax.Array) -> jax.Array:
-    return products.transposed_copy(v) @ (v @ loadings + 1)
+    """In blocks of rows: writing all products down would take longer than making them."""
+
+    def add(total: jax.Array, rows: jax.Array) -> tuple[jax.Array, None]:
+        return total + products.transposed_copy(rows) @ (rows @ loadings + 1), None
+
+    rows = v[: len(v) // _ROWS * _ROWS].reshape(-1, _ROWS, v.shape[1])
+    return jax.lax.scan(add, jnp.zeros_like(loadings), rows)[0]
 
 
 @jax.jit
