@@ -86,8 +86,8 @@ def section(
     weights = ", ".join(f"{float(arrays['source weight']):g}" for arrays in measured)
     text = (
         f"The people of {config.source.root} are the source: other people by another camera. Their model is moved to "
-        "the photos of the people who fit. Its first four rows use no names of these photos. The transfer uses them, "
-        f"with the weight of the source that the likelihood of the calibration people chooses (folds: {weights}). "
+        "the photos of the people who fit. The rows of the source model use no names of these photos. The transfer uses "
+        f"the names, with the weight of the source that the likelihood of the calibration people chooses (folds: {weights}). "
         "Photos without names do not tell which new variance is people and which is noise, so no adaptation is safe. "
         "The saved verifier is one of these people alone."
     )
