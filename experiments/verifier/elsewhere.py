@@ -86,8 +86,9 @@ def section(
     weights = ", ".join(f"{float(arrays['source weight']):g}" for arrays in measured)
     text = (
         f"The people of {config.source.root} are the source: other people by another camera. Their model is moved to "
-        "the photos of the people who fit. The rows of the source model use no names of these photos. The transfer uses "
-        f"the names, with the weight of the source that the likelihood of the calibration people chooses (folds: {weights}). "
+        "the photos of the people who fit. The rows of the source model use no names of these photos. The transfer "
+        "uses the names, with the weight of the source that the likelihood of the calibration people chooses (folds: "
+        f"{weights}). "
         "Photos without names do not tell which new variance is people and which is noise, so no adaptation is safe. "
         "The saved verifier is one of these people alone."
     )
