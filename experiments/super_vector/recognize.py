@@ -40,20 +40,21 @@ class Rates(NamedTuple):
 
 def evaluate(config: ConfigDict, codes: jax.Array, ids: np.ndarray, split: Split, *, longest: int) -> Rates:
     """Training images fit the classifiers and are the gallery; `longest` is the length of the longest codes."""
-    train, probes = codes[split.train], codes[split.test]
+    train, probes = (jnp.take(codes, rows, axis=0) for rows in (split.train, split.test))
     train_ids, probe_ids = ids[split.train], ids[split.test]
     cosines = np.asarray(train @ probes.T)
     y, rank = coordinates(train, codes, width=min(longest, len(split.train) - 1))
-    basis = fit_joint_bayes(config, y[split.train], rank, train_ids)
-    by_person = enrolled_scores(basis, y[split.train], train_ids, y[split.test])
+    of_train, of_probes = (jnp.take(y, rows, axis=0) for rows in (split.train, split.test))
+    basis = fit_joint_bayes(config, of_train, rank, train_ids)
+    by_person = enrolled_scores(basis, of_train, train_ids, of_probes)
     people = np.arange(by_person.shape[0])
     errors = (
         identification.nearest_neighbor_error(cosines, train_ids, probe_ids),
-        1 - (name_probes(config, y[split.train], train_ids, y[split.test]) == probe_ids).mean(),
+        1 - (name_probes(config, of_train, train_ids, of_probes) == probe_ids).mean(),
         identification.nearest_neighbor_error(by_person, people, probe_ids),
     )
     rows = pairs.limited(probe_ids, max_rows=config.max_images)
-    directions, coordinates_of_pairs = codes[split.test[rows]], y[split.test[rows]]
+    directions, coordinates_of_pairs = (jnp.take(each, split.test[rows], axis=0) for each in (codes, y))
     matrices = directions @ directions.T, joint_bayes.llr_matrix(basis, coordinates_of_pairs, coordinates_of_pairs)
     scored = tuple(ratios.of_matrix(scores, probe_ids[rows]) for scores in matrices)
     eers = [verification.eer(verification.roc(each.scores, each.is_same)) for each in scored]

@@ -5,6 +5,7 @@ python -m experiments.tour --config=configs/tour.py --workdir=runs/part --config
 """
 
 import contextlib
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -30,6 +31,7 @@ from experiments.tour import (
 from experiments.verify import transfer
 from experiments.weak_labels import methods as methods_of_groups
 from jaxface.core import checks
+from jaxface.data import LabeledImages
 from jaxface.reports.tables import Table
 from jaxface.runtime import log
 from jaxface.runtime.workdir import Workdir
@@ -54,13 +56,10 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     faces = inputs.load_faces(config.data)
     parts = {}
     with contextlib.closing(log.JsonlWriter(workdir.path / "metrics.jsonl", resume_step=0)) as metrics:
-        for index, (name, module) in enumerate(SECTIONS.items()):
-            if name not in config.sections:
-                continue
-            rng = np.random.default_rng((config.seed, index))  # a section is the same whichever others there are
-            arrays = workdir.stage(name, partial(module.run, config[name], faces, rng))
-            parts[name] = module.render(arrays, faces)
-            metrics.scalars(index, {f"{name}: {what}": value for what, value in parts[name].results.items()})
+        stages = workdir.stages(_works(config, faces), at_once=config.sections_at_once)
+        for step, (name, arrays) in enumerate(stages):
+            parts[name] = SECTIONS[name].render(arrays, faces)
+            metrics.scalars(step, {f"{name}: {what}": value for what, value in parts[name].results.items()})
     publish(
         workdir,
         title="A tour of jaxface",
@@ -78,10 +77,21 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     return {name: part.results for name, part in parts.items()}
 
 
+def _works(config: ConfigDict, faces: LabeledImages) -> dict[str, Callable[[], Mapping[str, np.ndarray]]]:
+    """What each section computes; its random numbers are the same whichever others there are."""
+    works: dict[str, Callable[[], Mapping[str, np.ndarray]]] = {}
+    for index, (name, module) in enumerate(SECTIONS.items()):
+        if name in config.sections:
+            rng = np.random.default_rng((config.seed, index))
+            works[name] = partial(module.run, config[name], faces, rng)
+    return works
+
+
 def check(config: ConfigDict) -> None:
     """Refuses fields of all sections before the first of them runs."""
     fields.words(config, "sections", SECTIONS)
     checks.at_least("the number of config.sections", len(config.sections), 1)
+    fields.counts(config, "sections_at_once")
     fields.counts(config, "pixels.num_splits", "pixels.num_train", "subspaces.num_splits", "subspaces.num_resamples")
     fields.counts(config, "subspaces.num_train", "subspaces.max_images", minimum=2)
     fields.counts(config, "subspaces.components", "subspaces.pca_widths")

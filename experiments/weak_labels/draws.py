@@ -79,9 +79,9 @@ def has_null_space(task: Problem, draws: Draws) -> bool:
 
 def problem_of(x: jax.Array, ids: np.ndarray, split: Split) -> Problem:
     """The problem of vectors `[n, d]` and a split of them."""
-    train = split.train
-    span = np.linalg.qr(np.asarray(x)[train].T)[0]
-    squared = np.asarray(distances.squared_distance_matrix(x[train], x[train]))
+    train = np.asarray(x)[split.train]
+    span = np.linalg.qr(train.T)[0]
+    squared = np.asarray(distances.squared_distance_matrix(train, train))
     scale = float(np.sqrt(np.median(squared[np.triu_indices(len(train), 1)])))
     return Problem(x, x @ jnp.asarray(span), jnp.asarray(ids), split, scale, jnp.asarray(span))
 

@@ -26,7 +26,7 @@ from typing import Any
 import jax
 from absl import logging
 
-from jaxface.core import processes
+from jaxface.core import prefetch, processes
 from jaxface.runtime import files, roll_call
 
 __all__ = []
@@ -131,6 +131,8 @@ def in_words(error: Exception) -> str:
 def leave(code: int) -> int:
     """Ends the work of this process with the others; after a failure it ends the process, with the exit code."""
     if processes.count() == 1:
+        if code and prefetch.is_busy():
+            _exit(code)  # Python would wait until the threads have finished their stages
         return code
     if code == 0 and _finish_together():
         return code

@@ -9,14 +9,16 @@ from it what is finished, and get the arrays of stages.
 import json
 import os
 import pathlib
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from absl import logging
 
-from jaxface.core import messages, processes
+from jaxface.core import messages, prefetch, processes
 from jaxface.runtime import distributed, files, serial, sources
 from jaxface.runtime.files import Arrays
 from jaxface.runtime.lock import FolderLock
@@ -37,6 +39,7 @@ class Workdir:
         self.config = json.loads(serial.to_json(config))
         self.is_writer = processes.index() == 0
         self._lock: FolderLock | None = None
+        self._writing = threading.Lock()  # stages may end at the same time
         try:
             processes.from_first(self._enter)
             distributed.check_shared(self.path)
@@ -117,6 +120,20 @@ class Workdir:
         logging.info("stage %s: done in %.1f s", name, time.monotonic() - start)
         return arrays if self.is_writer or data is None else files.parse_arrays(self.path / file_name, data)
 
+    def stages(
+        self, works: Mapping[str, Callable[[], Mapping[str, Any]]], *, at_once: int
+    ) -> Iterator[tuple[str, Arrays]]:
+        """Name and arrays of stages that need nothing of each other, in turn; `at_once` of them run at the same time.
+
+        Two stages use two cores where one alone compiles or waits. Several processes run one stage after the other,
+        because all of them must ask process 0 for the same one.
+        """
+        named = {name: partial(self.stage, name, work) for name, work in works.items()}
+        if at_once > 1 and processes.count() == 1:
+            yield from prefetch.in_threads(named, at_once=at_once)
+        else:
+            yield from ((name, stage()) for name, stage in named.items())
+
     def finished(self) -> dict[str, Any] | None:
         """The results of a finished run, if they and its models are unchanged; None of an unfinished one."""
         content = processes.from_first(self._checked_results)
@@ -175,9 +192,10 @@ class Workdir:
         if not pathlib.Path(os.path.realpath(file)).is_relative_to(os.path.realpath(self.path)):
             raise ValueError(f"name must stay below {self.path}; got {name!r}.")
         if self.is_writer:
-            files.make_folder(file.parent)
-            self._digests.add(name, data)
-            files.write_atomically(file, data)
+            with self._writing:
+                files.make_folder(file.parent)
+                self._digests.add(name, data)
+                files.write_atomically(file, data)
         return file
 
     def _original(self, name: str, remedy: str) -> bytes:

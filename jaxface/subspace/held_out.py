@@ -99,8 +99,10 @@ def errors(
 
     def error(fold: Fold, setting: Any) -> jax.Array:
         num_groups = int(fold.train_groups.max()) + 1
-        fitted, info = fit(setting, x[fold.train_rows], fold.train_groups, num_groups=num_groups)
-        return _error_of_map(fitted, info.status, x[fold.test_rows], fold.test_groups, transform=transform, score=score)
+        # Outside of a program, `take` compiles one program and indexing eight.
+        train, test = jnp.take(x, fold.train_rows, axis=0), jnp.take(x, fold.test_rows, axis=0)
+        fitted, info = fit(setting, train, fold.train_groups, num_groups=num_groups)
+        return _error_of_map(fitted, info.status, test, fold.test_groups, transform=transform, score=score)
 
     of_folds = [jax.vmap(partial(error, fold))(settings) for fold in parts]
     return np.mean(np.asarray(of_folds, np.float64), axis=0)

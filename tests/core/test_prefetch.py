@@ -1,8 +1,9 @@
 import threading
+import time
 
 import pytest
 
-from jaxface.core.prefetch import ahead
+from jaxface.core.prefetch import ahead, in_threads, is_busy
 
 
 def test_items_come_in_order_and_one_ahead():
@@ -43,3 +44,62 @@ def test_a_loop_that_is_left_leaves_no_thread():
     next(items)
     items.close()
     assert threading.active_count() == before
+
+
+def test_works_run_at_the_same_time_and_their_results_come_in_order():
+    both = threading.Barrier(2, timeout=10)  # breaks unless two threads meet
+    first_done = threading.Event()
+
+    def first():
+        both.wait()
+        first_done.wait(10)
+        return 1
+
+    def second():
+        both.wait()
+        first_done.set()  # the second ends before the first
+        return 2
+
+    found = in_threads({"first": first, "second": second, "third": lambda: 3}, at_once=2)
+    assert list(found) == [("first", 1), ("second", 2), ("third", 3)]
+
+
+def test_no_more_works_at_once_than_were_asked_for():
+    lock, running, most = threading.Lock(), [], []
+
+    def work():
+        with lock:
+            running.append(1)
+            most.append(len(running))
+        time.sleep(0.02)
+        with lock:
+            running.pop()
+
+    list(in_threads({str(k): work for k in range(6)}, at_once=2))
+    assert max(most) == 2
+
+
+def test_after_an_error_nothing_further_begins_and_the_caller_need_not_wait():
+    begun, meeting, released = [], threading.Barrier(2, timeout=10), threading.Event()
+
+    def fails():
+        meeting.wait()
+        raise ZeroDivisionError
+
+    def slow():
+        begun.append("slow")
+        meeting.wait()
+        released.wait(10)
+
+    works = {"fails": fails, "slow": slow} | {f"later {k}": lambda: begun.append("later") for k in range(50)}
+    works["later 0"] = lambda: released.wait(10)  # the free thread takes one more before the caller hears
+    with pytest.raises(ZeroDivisionError):
+        list(in_threads(works, at_once=2))
+    assert is_busy()  # the slow one is still there
+    released.set()
+    for _ in range(1000):
+        if not is_busy():
+            break
+        time.sleep(0.01)
+    assert not is_busy()
+    assert begun == ["slow"]

@@ -102,6 +102,9 @@ STUDY = textwrap.dedent("""
         work.stage("first", lambda: {"x": 1})
         if config.fate == "key":
             return {"n": config.nothing}
+        if config.fate == "threads":
+            works = {name: lambda: print("ready", flush=True) or time.sleep(60) or {} for name in ("second", "third")}
+            list(work.stages(works, at_once=2))
         print("ready", flush=True)
         time.sleep(60)
 
@@ -134,9 +137,10 @@ def started(tmp_path):
         process.kill()
 
 
+@pytest.mark.parametrize("fate", ["sleep", "threads"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_an_interrupted_run_says_so(started, tmp_path, number, code):
-    process = started()
+def test_an_interrupted_run_says_so(started, tmp_path, number, code, fate):
+    process = started(f"--config.fate={fate}")
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
     _, said = process.communicate(timeout=30)

@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -38,6 +40,30 @@ def test_a_stage_runs_once_and_keeps_its_arrays(folder):
         assert str(arrays["name"]) == "ä"
         assert int(arrays["n"]) == 3
     assert len(calls) == 1
+
+
+def test_stages_at_once_are_those_one_after_the_other(folder):
+    """Two stages meet in time, which one after the other never do; finished ones are not made again."""
+    calls, meeting = [], threading.Barrier(2, timeout=10)
+
+    def work(name, meets):
+        calls.append(name)
+        if meets:
+            meeting.wait()
+        return {"x": np.arange(3.0) + len(name)}
+
+    for at_once, is_first in ((2, True), (2, False), (1, False)):
+        run = opened(folder)
+        works = {name: partial(work, name, is_first and name != "ccc") for name in ("a", "bb", "ccc")}
+        found = list(run.stages(works, at_once=at_once))
+        run.close()
+        assert [name for name, _ in found] == ["a", "bb", "ccc"]
+        for name, arrays in found:
+            np.testing.assert_array_equal(arrays["x"], np.arange(3.0) + len(name))
+    assert sorted(calls) == ["a", "bb", "ccc"]
+    journal = Workdir(folder, run.config)  # every line of the journal is whole
+    assert {f"stages/{name}.npz" for name in ("a", "bb", "ccc")} <= set(journal._digests.names())
+    journal.close()
 
 
 def test_a_config_with_which_nothing_was_made_may_be_replaced(folder):
