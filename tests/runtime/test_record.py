@@ -103,8 +103,12 @@ STUDY = textwrap.dedent("""
         if config.fate == "key":
             return {"n": config.nothing}
         if config.fate == "threads":
-            works = {name: lambda: print("ready", flush=True) or time.sleep(60) or {} for name in ("second", "third")}
-            list(work.stages(works, at_once=2))
+            def slow():
+                time.sleep(0.5)  # until the main thread does nothing but wait
+                print("ready", flush=True)
+                time.sleep(60)
+
+            list(work.stages({"second": slow, "third": slow}, at_once=2))
         print("ready", flush=True)
         time.sleep(60)
 
