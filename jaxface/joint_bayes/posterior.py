@@ -40,23 +40,6 @@ class Moments(NamedTuple):
     num_images: jax.Array  # []
 
 
-class Powers(NamedTuple):
-    """Sums over the rows of statistics, in the basis, with `e = sqrt(m) z / (1 + m l)`."""
-
-    plain: jax.Array  # [d, d], of e e'
-    once: jax.Array  # [d, d], of m e e'
-    twice: jax.Array  # [d, d], of m^2 e e'
-    between: jax.Array  # [], of m z^2 / (1 + m l)
-
-
-class RowSums(NamedTuple):
-    """Sums over the rows of statistics, in the basis."""
-
-    identity: jax.Array  # [d, d], of E[mu] E[mu]'
-    noise: jax.Array  # [d, d], of m (ybar - E[mu]) (ybar - E[mu])'
-    between: jax.Array  # [], of m z^2 / (1 + m l)
-
-
 EStep = Callable[[JointBayes, GroupedStats], tuple[Moments, jax.Array]]  # `full`, `approximate` or `expanded`
 
 
@@ -84,7 +67,7 @@ def expanded(model: JointBayes, stats: GroupedStats) -> tuple[Moments, jax.Array
     model, stats = jax.lax.stop_gradient(model), whole_numbers(stats)
     basis = diagonal_basis(model)
     whitened_basis = products.transposed_copy(basis.vectors)
-    plain, once, twice, between = _powers(basis, stats, model.mean, whitened_basis)
+    plain, once, twice = powers = _powers(basis, stats, model.mean, whitened_basis, num=3)
     # In units of the deviation of mu, sqrt(l), nothing is divided by an l of zero.
     deviation = jnp.sqrt(basis.values)
     shrunk = 1 / (1 + stats.count[None, :] * basis.values[:, None])  # [d, g]
@@ -97,7 +80,7 @@ def expanded(model: JointBayes, stats: GroupedStats) -> tuple[Moments, jax.Array
     identity_moment = root @ latent @ root.T
     noise_moment = plain + jnp.diag(basis.values * of_images) - gain @ cross.T
     moments = _moments(model, stats, basis, identity_moment, noise_moment)
-    return moments, _log_likelihood(basis, stats, whitened_basis, between)
+    return moments, _log_likelihood(basis, stats, whitened_basis, powers)
 
 
 def identity(model: JointBayes, total: ArrayLike, count: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -143,14 +126,15 @@ def _e_step(model: JointBayes, stats: GroupedStats, *, with_covariance: bool) ->
     basis = diagonal_basis(model)
     # Statistics are stored as columns here, so that the moments are row-major products (see linalg.products).
     whitened_basis = products.transposed_copy(basis.vectors)
-    identity_moment, noise_moment, between = _row_sums(basis, stats, model.mean, whitened_basis)
+    noise_moment, once = powers = _powers(basis, stats, model.mean, whitened_basis, num=2)
+    values = basis.values[:, None]
+    identity_moment = values * once * values.T
     if with_covariance:
-        values = basis.values[:, None]
         spread = values / (1 + stats.count[None, :] * values)  # [d, g]
         identity_moment += jnp.diag(spread @ stats.num_people)
         noise_moment += jnp.diag(spread @ (stats.num_people * stats.count))
     moments = _moments(model, stats, basis, identity_moment, noise_moment)
-    return moments, _log_likelihood(basis, stats, whitened_basis, between)
+    return moments, _log_likelihood(basis, stats, whitened_basis, powers)
 
 
 def _moments(
@@ -166,32 +150,22 @@ def _moments(
     )
 
 
-def _row_sums(basis: PairBasis, stats: GroupedStats, mean: jax.Array, whitened_basis: jax.Array) -> RowSums:
+def _powers(
+    basis: PairBasis, stats: GroupedStats, mean: jax.Array, whitened_basis: jax.Array, *, num: int
+) -> tuple[jax.Array, ...]:
+    """Sums `[d, d]` over the rows of `m^p e e'` in the basis, for p = 0 to num - 1.
+
+    `e = sqrt(m) (ybar - E[mu]) = sqrt(m) z / (1 + m l)`, since m images share the offset; `E[mu] = sqrt(m) l e`.
+    """
     values = basis.values[:, None]
 
-    def sums(rows: jax.Array, row_count: jax.Array) -> RowSums:
-        z = whitened_basis @ rows.T  # [d, r]
-        residual = z / (1 + row_count[None, :] * values)  # ybar - E[mu]
-        mu = row_count[None, :] * values * residual
-        eps = jnp.sqrt(row_count)[None, :] * residual  # m images share the offset
-        return RowSums(mu @ mu.T, eps @ eps.T, (z * residual).sum(axis=0) @ row_count)
+    def sums(rows: jax.Array, row_count: jax.Array) -> tuple[jax.Array, ...]:
+        root = jnp.sqrt(row_count)[None, :]
+        offset = (whitened_basis @ rows.T) * (root / (1 + row_count[None, :] * values))  # [d, r]
+        powers = [root**p * offset for p in range(num)]
+        return tuple(power @ power.T for power in powers)
 
-    nothing = jnp.zeros_like(whitened_basis)
-    return sum_rows(sums, RowSums(nothing, nothing, nothing[0, 0]), stats, mean)
-
-
-def _powers(basis: PairBasis, stats: GroupedStats, mean: jax.Array, whitened_basis: jax.Array) -> Powers:
-    values = basis.values[:, None]
-
-    def sums(rows: jax.Array, row_count: jax.Array) -> Powers:
-        z = whitened_basis @ rows.T  # [d, r]
-        residual = z / (1 + row_count[None, :] * values)
-        eps = jnp.sqrt(row_count)[None, :] * residual
-        once, twice = (jnp.sqrt(row_count)[None, :] ** power * eps for power in (1, 2))
-        return Powers(eps @ eps.T, once @ once.T, twice @ twice.T, (z * residual).sum(axis=0) @ row_count)
-
-    nothing = jnp.zeros_like(whitened_basis)
-    return sum_rows(sums, Powers(nothing, nothing, nothing, nothing[0, 0]), stats, mean)
+    return sum_rows(sums, (jnp.zeros_like(whitened_basis),) * num, stats, mean)
 
 
 def sum_rows(sums: Callable[[jax.Array, jax.Array], S], zero: S, stats: GroupedStats, mean: jax.Array) -> S:
@@ -214,12 +188,16 @@ def _from_basis(moment: jax.Array, basis: PairBasis) -> jax.Array:
     return psd.symmetrize(basis.inverse.T @ moment @ basis.inverse)
 
 
-def _log_likelihood(basis: PairBasis, stats: GroupedStats, whitened_basis: jax.Array, between: jax.Array) -> jax.Array:
+def _log_likelihood(
+    basis: PairBasis, stats: GroupedStats, whitened_basis: jax.Array, powers: tuple[jax.Array, ...]
+) -> jax.Array:
     """`-1/2 [k d log 2 pi + k log|T_eps| + tr V'S_w V + sum_ij log(1 + m_i l_j) + m_i z_ij^2 / (1 + m_i l_j)]`.
 
-    With weights also `d L / 2`, where L is the sum of log weights.
+    The last sum is that of `(1 + m_i l_j) e_ij^2`, on the diagonals of `powers`. With weights also `d L / 2`, where L
+    is the sum of log weights.
     """
     d, k = len(whitened_basis), num_images(stats)
+    between = jnp.trace(powers[0]) + basis.values @ jnp.diagonal(powers[1])
     couplings = stats.num_people @ jnp.log1p(stats.count[:, None] * basis.values[None, :]).sum(axis=1)
     within = ((whitened_basis @ stats.within) * whitened_basis).sum()
     constant = k * d * jnp.log(jnp.asarray(2 * jnp.pi, between.dtype))
