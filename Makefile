@@ -9,7 +9,7 @@ VENV := .venv/$(TAG)
 RUN := $(VENV)/bin/python
 ARGS ?=
 
-.PHONY: demo test quick faults lint format bench results docs clean python
+.PHONY: demo test quick faults lint format bench costs results docs clean python
 
 help:
 	@echo "make demo    a tour of the five systems on real faces, ending with the path of a report (VARIANT=smoke for a quick look)"
@@ -17,6 +17,7 @@ help:
 	@echo "make faults  COUNT=3000 SEED=0 damaged files, killed processes and impossible numbers; ONLY=files:12 repeats one"
 	@echo "make lint    style, types and the layering contracts;  make format  applies the style"
 	@echo "make bench   timings against peers, written to benchmarks/RESULTS.md"
+	@echo "make costs   operations and bytes that XLA counts, against those on paper (seconds, no clock)"
 	@echo "make results DATA=FOLDER  every study whose numbers stand in README and docs (hours, goes on where it stopped;"
 	@echo "             VARIANT=smoke: minutes, and the numbers stay as they are)"
 	@echo "make docs    the documentation, in docs/_build/html"
@@ -65,6 +66,10 @@ format: python
 bench: python
 	$(call install,run faces bench)
 	$(RUN) -m benchmarks.run $(ARGS)
+
+costs: python
+	$(call install,run faces)
+	$(RUN) -m benchmarks.costs
 
 # DATA holds the sets that are not ours to pass on; ONLY=NAME,NAME makes these runs alone.
 DATA ?=
