@@ -4,10 +4,10 @@ A program that computes something twice, or that moves its data more often than 
 accelerator and whatever else the machine does. The programs are those of an accelerator: what `platform_dependent`
 does for a CPU alone, such as transposed copies and polynomials, is left out.
 
-On paper a product reads both of its factors and writes its result, and all elementwise work between two products reads
-what the first one wrote and writes what the second one reads, once; a concatenation is a pass of its own. XLA counts the body of a loop once and the
-operations inside a call of LAPACK not at all, so the programs are those of one block; an exponential, a cosine or a
-root counts as no operation.
+On paper a product reads both of its factors and writes its result. All elementwise work between two products reads what
+the first one wrote and writes what the second one reads, once; a concatenation is a pass of its own. XLA counts the
+body of a loop once and the operations inside a call of LAPACK not at all, so the programs are those of one block. An
+exponential, a cosine or a root counts as no operation.
 """
 
 import sys
@@ -127,7 +127,7 @@ def _fast_features(*, n: int, d: int, expansion: int) -> list[Program]:
 
 
 def _mixture(*, s: int, n: int, m: int, k: int, d: int) -> Program:
-    """u of all components as one product, its squares, g u, and the product with the samples."""
+    """One product gives u of all components; then its squares, g u, and the product with the samples."""
     w = n + m
     model = PCCAMixture(
         log_weights=_ones(k), mean_x=_ones(k, n), mean_y=_ones(k, m), loadings_x=_ones(k, n, d),
@@ -152,7 +152,7 @@ def _inner_products(*, n: int, d: int) -> Program:
 
 
 def _kernel_matrix(*, n: int, d: int) -> Program:
-    """Of both sides the range, the centred rows and their squares, and the mean of one; then one product and its exp."""
+    """The mean of one side; of both the range, the centred rows and their squares; then one product and its exp."""
     numbers = (1 + 2 * (1 + 2 + 1)) * n * d + (2 * n * d + n * n) + 2 * n * n
     x, y = _ones(n, d), _ones(n, d)
     return Program("N3 Gaussian kernel", gram.gaussian(bandwidth=1.0), (x, y), 2.0 * n * n * d, numbers)
