@@ -55,8 +55,10 @@ def run(config: ConfigDict, workdir: Workdir) -> dict[str, Any]:
     workdir.uses(data=inputs.path_of(config.data))
     faces = inputs.load_faces(config.data)
     parts = {}
-    with contextlib.closing(log.JsonlWriter(workdir.path / "metrics.jsonl", resume_step=0)) as metrics:
-        stages = workdir.stages(_works(config, faces), at_once=config.sections_at_once)
+    with (
+        contextlib.closing(log.JsonlWriter(workdir.path / "metrics.jsonl", resume_step=0)) as metrics,
+        contextlib.closing(workdir.stages(_works(config, faces), at_once=config.sections_at_once)) as stages,
+    ):
         for step, (name, arrays) in enumerate(stages):
             parts[name] = SECTIONS[name].render(arrays, faces)
             metrics.scalars(step, {f"{name}: {what}": value for what, value in parts[name].results.items()})

@@ -1,7 +1,7 @@
 """Working ahead in threads: the next item while the caller works on this one, or several pieces of work at once."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -29,11 +29,11 @@ def ahead(produce: Callable[[K], T], keys: Iterable[K]) -> Iterator[T]:
             yield pending.result()
 
 
-def in_threads(works: Mapping[str, Callable[[], T]], *, at_once: int) -> Iterator[tuple[str, T]]:
+def in_threads(works: Mapping[str, Callable[[], T]], *, at_once: int) -> Generator[tuple[str, T], None, None]:
     """Name and result of each piece of work in turn, while up to `at_once` of them run in threads.
 
-    An error is raised where its result would have come. Then nothing further begins, but threads that compute go on:
-    the caller hears of the error at once, and `is_busy` tells until they have finished.
+    An error is raised where its result would have come. After that, or when the generator is closed, nothing further
+    begins, but threads that compute go on: the caller need not wait, and `is_busy` tells until they have finished.
     """
     pool = ThreadPoolExecutor(at_once, thread_name_prefix=_WORKER)
     try:

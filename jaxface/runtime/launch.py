@@ -23,7 +23,7 @@ import jax
 from absl import app, flags, logging
 from ml_collections import ConfigDict, config_flags
 
-from jaxface.core import messages, processes
+from jaxface.core import messages, prefetch, processes
 from jaxface.core.fitinfo import FitError
 from jaxface.runtime import command, distributed, environment, log
 from jaxface.runtime.record import look_back, recorded
@@ -96,7 +96,10 @@ def _with_others(run: Run, study_flags: _Flags) -> int:
         code = _main(run, study_flags)
     except BaseException as error:
         if processes.count() == 1:
-            raise
+            if not prefetch.is_busy() or isinstance(error, SystemExit):
+                raise
+            traceback.print_exception(error)
+            return distributed.leave(1)
         traceback.print_exception(error)
         distributed.announce(f"{type(error).__name__}: {error}")
         code = 1

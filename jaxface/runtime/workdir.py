@@ -11,7 +11,7 @@ import os
 import pathlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -40,6 +40,7 @@ class Workdir:
         self.is_writer = processes.index() == 0
         self._lock: FolderLock | None = None
         self._writing = threading.Lock()  # stages may end at the same time
+        self._is_closed = False
         try:
             processes.from_first(self._enter)
             distributed.check_shared(self.path)
@@ -72,10 +73,12 @@ class Workdir:
         return b"" if is_resumed else None
 
     def close(self) -> None:
-        """Lets another process use the folder."""
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        """Lets another process use the folder; stages that threads still compute are not written any more."""
+        with self._writing:
+            self._is_closed = True
+            if self._lock is not None:
+                self._lock.close()
+                self._lock = None
 
     def uses(self, **paths: sources.Path | Iterable[sources.Path] | None) -> None:
         """Declares the files and folders that the study reads, each under its role: `uses(data=root, pairs=None)`.
@@ -122,11 +125,13 @@ class Workdir:
 
     def stages(
         self, works: Mapping[str, Callable[[], Mapping[str, Any]]], *, at_once: int
-    ) -> Iterator[tuple[str, Arrays]]:
+    ) -> Generator[tuple[str, Arrays], None, None]:
         """Name and arrays of stages that need nothing of each other, in turn; `at_once` of them run at the same time.
 
-        Two stages use two cores where one alone compiles or waits. Several processes run one stage after the other,
-        because all of them must ask process 0 for the same one.
+        Two stages use two cores where one alone compiles or waits. They run in threads, which no `with` of the caller
+        reaches, such as `jax.enable_x64`. Close the generator if the loop may end early (`contextlib.closing`): then no
+        further stage begins. Several processes run one stage after the other, because all of them must ask process 0
+        for the same one.
         """
         named = {name: partial(self.stage, name, work) for name, work in works.items()}
         if at_once > 1 and processes.count() == 1:
@@ -193,6 +198,8 @@ class Workdir:
             raise ValueError(f"name must stay below {self.path}; got {name!r}.")
         if self.is_writer:
             with self._writing:
+                if self._is_closed:
+                    raise ValueError(f"{self.path} is closed: nothing is written to it any more.")
                 files.make_folder(file.parent)
                 self._digests.add(name, data)
                 files.write_atomically(file, data)

@@ -1,3 +1,4 @@
+import contextlib
 import threading
 import time
 
@@ -77,6 +78,25 @@ def test_no_more_works_at_once_than_were_asked_for():
 
     list(in_threads({str(k): work for k in range(6)}, at_once=2))
     assert max(most) == 2
+
+
+def test_a_loop_that_ends_early_begins_nothing_further():
+    begun, released = [], threading.Event()
+
+    def slow():
+        begun.append("slow")
+        released.wait(10)
+
+    works = {"first": lambda: 1, "slow": slow, "also slow": slow} | {f"later {k}": begun.append for k in range(20)}
+    with contextlib.closing(in_threads(works, at_once=2)) as found, contextlib.suppress(ZeroDivisionError):
+        assert next(found) == ("first", 1)
+        while len(begun) < 2:
+            time.sleep(0.001)
+        raise ZeroDivisionError
+    released.set()
+    while is_busy():
+        time.sleep(0.001)
+    assert begun == ["slow", "slow"]
 
 
 def test_after_an_error_nothing_further_begins_and_the_caller_need_not_wait():

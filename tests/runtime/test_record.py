@@ -108,7 +108,10 @@ STUDY = textwrap.dedent("""
                 print("ready", flush=True)
                 time.sleep(60)
 
-            list(work.stages({"second": slow, "third": slow}, at_once=2))
+            list(work.stages({"second": slow, "third": lambda: time.sleep(60) or {}}, at_once=2))
+        if config.fate == "mistake":
+            works = {"second": lambda: len(3), "third": lambda: time.sleep(60) or {}}
+            list(work.stages(works, at_once=2))
         print("ready", flush=True)
         time.sleep(60)
 
@@ -151,6 +154,15 @@ def test_an_interrupted_run_says_so(started, tmp_path, number, code, fate):
     assert process.returncode == code
     assert said.splitlines()[-1] == "error: interrupted; the same command goes on after the last finished stage."
     assert json.loads((tmp_path / "run" / "run.json").read_text())["exit"] == "interrupted"
+
+
+def test_a_mistake_of_ours_ends_the_process_though_a_thread_works(started, tmp_path):
+    process = started("--config.fate=mistake")
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert "Traceback" in said
+    assert said.splitlines()[-1] == "TypeError: object of type 'int' has no len()"
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["exit"].startswith("TypeError")
 
 
 def test_a_killed_run_and_a_missing_key_are_told_by_the_launcher(started, tmp_path):

@@ -1,3 +1,4 @@
+import contextlib
 import errno
 import json
 import os
@@ -6,11 +7,13 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from functools import partial
 
 import numpy as np
 import pytest
 
+from jaxface.core import prefetch
 from jaxface.runtime import files
 from jaxface.runtime.record import recorded
 from jaxface.runtime.workdir import Workdir
@@ -64,6 +67,26 @@ def test_stages_at_once_are_those_one_after_the_other(folder):
     journal = Workdir(folder, run.config)  # every line of the journal is whole
     assert {f"stages/{name}.npz" for name in ("a", "bb", "ccc")} <= set(journal._digests.names())
     journal.close()
+
+
+def test_a_stage_that_ends_after_the_folder_was_closed_is_not_written(folder):
+    run, released = opened(folder), threading.Event()
+
+    def late():
+        released.wait(10)
+        return {"x": 1}
+
+    with contextlib.closing(run.stages({"first": lambda: {"x": 0}, "late": late}, at_once=2)) as stages:
+        assert next(stages)[0] == "first"
+    run.close()
+    again = opened(folder)  # another process could now be here
+    released.set()
+    while prefetch.is_busy():
+        time.sleep(0.001)
+    assert not (folder / "stages" / "late.npz").exists()
+    with pytest.raises(ValueError, match="is closed: nothing is written to it any more"):
+        run.write_text("report.html", "")
+    again.close()
 
 
 def test_a_config_with_which_nothing_was_made_may_be_replaced(folder):
