@@ -105,10 +105,19 @@ def tile_counts(
         # Two branches skip the masks of most tiles, and make XLA compute a tile of bins before it counts them: fused
         # into the counting they would be made one at a time, without vector instructions.
         bins = jax.lax.cond(_are_impostors(left.ids, right.ids, pair, block_size), impostors, mixed, pair)
-        return total.at[bins.ravel()].add(1, mode="promise_in_bounds"), None
+        return _counted(total, bins.reshape(-1, 1)), None
 
     total = jax.lax.scan(body, jnp.zeros(_LANES * (2 * width + 1), jnp.int32), pairs)[0]
     return total.reshape(_LANES, 2 * width + 1)[:, :-1].sum(axis=0).reshape(2, width)
+
+
+def _counted(total: jax.Array, places: jax.Array) -> jax.Array:
+    """One more at each of the places `[n, 1]`, as `total.at[places].add(1)`, which writes all places a second time."""
+    numbers = jax.lax.ScatterDimensionNumbers(
+        update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+    )
+    ones = jnp.ones(len(places), total.dtype)
+    return jax.lax.scatter_add(total, places, ones, numbers, mode="promise_in_bounds")
 
 
 def _are_impostors(left_ids: jax.Array, right_ids: jax.Array, pair: jax.Array, size: int) -> jax.Array:
