@@ -20,7 +20,7 @@ from jaxface.core import blocks, checks
 from jaxface.joint_bayes.counts import checked_weights, numbers_of_images
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.stats import GroupedStats, num_images, rows_about
-from jaxface.linalg import products, psd, spectral
+from jaxface.linalg import distances, products, psd, spectral
 from jaxface.linalg.spectral import PairBasis
 
 __all__ = ["EStep", "approximate", "expanded", "full"]
@@ -160,7 +160,7 @@ def _powers(
     values = basis.values[:, None]
 
     def sums(rows: jax.Array, row_count: jax.Array) -> tuple[jax.Array, ...]:
-        root = jnp.sqrt(row_count)[None, :]
+        root = distances.safe_sqrt(row_count)[None, :]
         offset = (whitened_basis @ rows.T) * (root / (1 + row_count[None, :] * values))  # [d, r]
         powers = [root**p * offset for p in range(num)]
         return tuple(power @ power.T for power in powers)
