@@ -47,8 +47,8 @@ _UNTIMED = """\
 - S2, a study on two processes against itself on one, every kill resumed, every fault a named error: nothing to time.
   `make test ARGS=tests/runtime/test_distributed.py` compares the results, `python -m tests.runtime.kills --count=20`
   kills one of two processes at random moments, and `make faults` damages files and kills processes.
-- The operations and bytes of the blocks of eleven rows as an accelerator would run them: `make costs` fails where XLA
-  counts more than 1.5 times what is needed on paper.
+- The operations and bytes of the blocks of eleven rows, without what is done for a CPU alone: `make costs` fails where
+  XLA counts more than 1.5 times what is needed on paper.
 """
 
 
