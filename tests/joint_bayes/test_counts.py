@@ -203,6 +203,25 @@ def test_the_likelihood_is_differentiable_in_weights(rng):
         np.testing.assert_allclose(slope[row], (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("e_step", [posterior.full, posterior.expanded])
+def test_a_person_without_images_has_no_slope(e_step, rng):
+    """Of the likelihood of an E-step by a person's sum of weights; the other slopes are those of differences."""
+    model, people, weights = drawn(rng)
+    rows = by_person(stats_of(people, weights))
+
+    def likelihood(counts):
+        return e_step(model, rows._replace(row_count=counts))[1]
+
+    slope = jax.grad(likelihood)(rows.row_count)
+    assert rows.row_count[0] == 0
+    assert slope[0] == 0
+    for place in (1, 3):
+        step = np.zeros(len(slope))
+        step[place] = 1e-5
+        difference = (likelihood(rows.row_count + step) - likelihood(rows.row_count - step)) / 2e-5
+        np.testing.assert_allclose(slope[place], difference, rtol=1e-5, atol=1e-6)
+
+
 BAD_WEIGHTS = {
     "negative": (-1.0, r"weights must lie in \[0, inf\); got 1 values outside, the first -1.0"),
     "NaN": (np.nan, r"weights must lie in \[0, inf\); got 1 values outside, the first nan"),
