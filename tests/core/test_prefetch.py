@@ -87,7 +87,9 @@ def test_a_loop_that_ends_early_begins_nothing_further():
         begun.append("slow")
         released.wait(10)
 
-    works = {"first": lambda: 1, "slow": slow, "also slow": slow} | {f"later {k}": begun.append for k in range(20)}
+    works = {"first": lambda: 1, "slow": slow, "also slow": slow} | {
+        f"later {k}": lambda: begun.append("later") for k in range(20)
+    }
     with contextlib.closing(in_threads(works, at_once=2)) as found, contextlib.suppress(ZeroDivisionError):
         assert next(found) == ("first", 1)
         while len(begun) < 2:

@@ -110,7 +110,7 @@ STUDY = textwrap.dedent("""
 
             list(work.stages({"second": slow, "third": lambda: time.sleep(60) or {}}, at_once=2))
         if config.fate == "mistake":
-            works = {"second": lambda: len(3), "third": lambda: time.sleep(60) or {}}
+            works = {"second": lambda: time.sleep(0.5) or len(3), "third": lambda: time.sleep(60) or {}}
             list(work.stages(works, at_once=2))
         print("ready", flush=True)
         time.sleep(60)
