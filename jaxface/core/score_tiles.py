@@ -105,14 +105,14 @@ def tile_counts(
         # Two branches skip the masks of most tiles, and make XLA compute a tile of bins before it counts them: fused
         # into the counting they would be made one at a time, without vector instructions.
         bins = jax.lax.cond(_are_impostors(left.ids, right.ids, pair, block_size), impostors, mixed, pair)
-        return _counted(total, bins.reshape(-1, 1)), None
+        return _add_one_at(total, bins.reshape(-1, 1)), None
 
     total = jax.lax.scan(body, jnp.zeros(_LANES * (2 * width + 1), jnp.int32), pairs)[0]
     return total.reshape(_LANES, 2 * width + 1)[:, :-1].sum(axis=0).reshape(2, width)
 
 
-def _counted(total: jax.Array, places: jax.Array) -> jax.Array:
-    """One more at each of the places `[n, 1]`, as `total.at[places].add(1)`, which writes all places a second time."""
+def _add_one_at(total: jax.Array, places: jax.Array) -> jax.Array:
+    """Adds 1 at each of the places `[n, 1]`; `total.at[places].add(1)` does the same, but first copies all places."""
     numbers = jax.lax.ScatterDimensionNumbers(
         update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
     )
