@@ -11,14 +11,14 @@ import pytest
 
 from jaxface.runtime import distributed
 
-SCENARIOS = ("one", "two", "killed", "again", "lost", "failing", "unshared", "unlike", "numbers", "nobody")
+SIDE_BY_SIDE = ("one,two,killed,again,failing,unshared,unlike", "lost,numbers,nobody")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """All scenarios, done once."""
     folder = tmp_path_factory.mktemp("two_runs")
-    command = [sys.executable, "-W", "ignore", "-m", "tests.runtime.two_runs", str(folder), *SCENARIOS]
+    command = [sys.executable, "-W", "ignore", "-m", "tests.runtime.two_runs", str(folder), *SIDE_BY_SIDE]
     environment = os.environ | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(pathlib.Path(__file__).parents[2])}
     subprocess.run(command, env=environment, check=True, timeout=180)
     return folder

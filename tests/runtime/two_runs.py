@@ -1,9 +1,10 @@
 """Runs that two processes do together, all in one subprocess that forks them: JAX is imported once.
 
-    python -m tests.runtime.two_runs FOLDER SCENARIO ...
+    python -m tests.runtime.two_runs FOLDER SCENARIO,SCENARIO ...
 
-Each scenario leaves what the processes said in FOLDER/SCENARIO.0 and .1, with the exit code and the seconds in the last
-line. The study uses what differs between processes: a stage, a sum over processes, checkpoints of a replicated state.
+The scenarios of a list run one after the other, the lists side by side, for most of the time is spent waiting. Each
+scenario leaves what the processes said in FOLDER/SCENARIO.0 and .1, with the exit code and the seconds in the last line.
+The study uses what differs between processes: a stage, a sum over processes, checkpoints of a replicated state.
 """
 
 import os
@@ -84,13 +85,8 @@ def start(folder: pathlib.Path, scenario: str, address: str, place: int) -> int:
     return 0
 
 
-def main(folder: pathlib.Path, scenarios: list[str]) -> None:
+def run_in_turn(folder: pathlib.Path, scenarios: list[str]) -> None:
     """Runs the scenarios one after the other."""
-    (folder / "config.py").write_text(CONFIG)
-    os.chdir(folder)
-    environment.use_compilation_cache = lambda folder=None: None  # type: ignore[assignment]
-    roll_call.SECONDS_TO_REACH = distributed.SECONDS_TO_SEE = 1.0
-    distributed.SECONDS_TO_NOTICE = 3
     for scenario in scenarios:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -100,6 +96,25 @@ def main(folder: pathlib.Path, scenarios: list[str]) -> None:
             os.waitpid(pid, 0)
 
 
+def main(folder: pathlib.Path, lists: list[list[str]]) -> None:
+    """Runs the lists of scenarios side by side."""
+    (folder / "config.py").write_text(CONFIG)
+    os.chdir(folder)
+    environment.use_compilation_cache = lambda folder=None: None  # type: ignore[assignment]
+    roll_call.SECONDS_TO_REACH = distributed.SECONDS_TO_SEE = 1.0
+    distributed.SECONDS_TO_NOTICE = 3
+    lanes = []
+    for scenarios in lists:
+        if pid := os.fork():
+            lanes.append(pid)
+        else:
+            run_in_turn(folder, scenarios)
+            os._exit(0)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in lanes]
+    if any(codes):
+        raise SystemExit(f"exit codes of the lists: {codes}")
+
+
 if __name__ == "__main__":
     jax.config.update("jax_platforms", "cpu")
-    main(pathlib.Path(sys.argv[1]), sys.argv[2:])
+    main(pathlib.Path(sys.argv[1]), [names.split(",") for names in sys.argv[2:]])
