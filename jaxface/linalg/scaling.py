@@ -62,12 +62,11 @@ def row_exponents(x: jax.Array, *, reach: ArrayLike = SQUARABLE) -> jax.Array:
 @program
 def shifted(x: jax.Array, power: jax.Array) -> jax.Array:
     """`x 2^power`, exact inside the range of the type; zero or infinite beyond."""
-    info = jnp.finfo(x.dtype)
-    left = power.astype(_integers(x.dtype))
-    for _ in range(3):  # one power of two reaches half of the range, and the result may be at the other end
-        part = jax.lax.clamp(jnp.asarray(info.minexp, left.dtype), left, jnp.asarray(info.maxexp - 1, left.dtype))
-        x, left = x * _power_of_two(part, x.dtype), left - part
-    return x
+    bias = jnp.finfo(x.dtype).maxexp - 1
+    # In two halves, for the result may be at the other end of the range; a half below the least exponent is 0.
+    biased = jnp.minimum(jnp.maximum(power + 2 * bias, 0), 4 * bias).astype(_integers(x.dtype))
+    half = biased >> 1
+    return x * _power_of_two(half, x.dtype) * _power_of_two(biased - half, x.dtype)
 
 
 def _beyond(size: jax.Array, reach: ArrayLike) -> jax.Array:
@@ -77,10 +76,9 @@ def _beyond(size: jax.Array, reach: ArrayLike) -> jax.Array:
     return jnp.where((size > 0) & (jnp.abs(power) > reach), power, 0)
 
 
-def _power_of_two(power: jax.Array, dtype: jnp.dtype) -> jax.Array:
-    """`2^power`, assembled from bits: `ldexp` is exact as well, but compiles to forty operations."""
-    info = jnp.finfo(dtype)
-    return jax.lax.bitcast_convert_type((power + (info.maxexp - 1)) << info.nmant, dtype)
+def _power_of_two(biased: jax.Array, dtype: jnp.dtype) -> jax.Array:
+    """The power of two with this biased exponent, assembled from bits: `ldexp` compiles to forty operations."""
+    return jax.lax.bitcast_convert_type(biased << jnp.finfo(dtype).nmant, dtype)
 
 
 def _integers(dtype: jnp.dtype) -> type:
