@@ -37,10 +37,13 @@ hypothesis.settings.load_profile("repeatable")
 KNOWN_JAX = jax.__version__.startswith("0.10.")
 if KNOWN_JAX:
     # JAX makes an MLIR context for every program and keeps it with the program: 1 MB and a fifth of the time to compile
-    # a small one. Sharing one context changes no program. There is no public way to do it.
+    # a small one. It also keeps, for each operation of a program, the stack of the test that traced the operation.
+    # Sharing one context and keeping no stacks changes no program. There is no public way to do either.
+    from jax._src import source_info_util
     from jax._src.interpreters import mlir
 
     mlir.make_ir_context = functools.lru_cache(maxsize=1)(mlir.make_ir_context)
+    source_info_util.current = lambda: source_info_util._source_info_context.context
 
 SLOW = ("docs", "experiments", "test_transformations.py")  # and what runs on several devices
 
