@@ -1,6 +1,7 @@
 """What JAX traces, computed by NumPy: no program is made, where XLA takes 10 to 100 ms for each.
 
     evaluate(fn, *args)    fn traced once, its equations done one after the other
+    traced(fn, *args)      the function that does so for other arguments of these shapes
     simple_operations()    within it, the functions and operations of JAX itself do without XLA outside of a program
 
 What the library compiles stays with XLA. An operation without a form in `tests/numpy_forms.py` is XLA's.
@@ -127,12 +128,21 @@ def run(jaxpr: Jaxpr, consts: Arrays, args: Arrays) -> list[Any]:
     return [read(atom) for atom in jaxpr.outvars]
 
 
+def traced(fn: Callable[..., Any], *args: Any) -> Callable[..., Any]:
+    """fn, traced once for arguments of these shapes; its results are arrays of NumPy."""
+    program, shapes = jax.make_jaxpr(fn, return_shape=True)(*args)
+
+    def call(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            out = run(program.jaxpr, program.consts, jax.tree.leaves(args))
+        return jax.tree.unflatten(jax.tree.structure(shapes), out)
+
+    return call
+
+
 def evaluate(fn: Callable[..., Any], *args: Any) -> Any:
     """fn(*args), with arrays of NumPy in its result."""
-    traced, shapes = jax.make_jaxpr(fn, return_shape=True)(*args)
-    with np.errstate(all="ignore"):
-        out = run(traced.jaxpr, traced.consts, jax.tree.leaves(args))
-    return jax.tree.unflatten(jax.tree.structure(shapes), out)
+    return traced(fn, *args)(*args)
 
 
 JAX = str(pathlib.Path(jax.__file__).parent)

@@ -13,6 +13,7 @@ from jaxface.core import checks
 from jaxface.core.fitinfo import FitInfo
 from jaxface.core.pytree import member, num_members
 from jaxface.joint_bayes import em, objectives, posterior
+from jaxface.joint_bayes.counts import checked_weights
 from jaxface.joint_bayes.model import JointBayes
 from jaxface.joint_bayes.posterior import EStep
 from jaxface.joint_bayes.stats import collect, grouped
@@ -107,7 +108,39 @@ def leave_one_out(
     checks.between("prior_weights", prior_weights, 0.0, 1.0)
     if checks.is_concrete(ids) and (found := len(np.unique(np.asarray(ids)[np.asarray(ids) >= 0]))) < 2:
         raise ValueError(f"ids must name at least two people; got {found}. One must remain when another is left out.")
-    x, ids, prior = jax.lax.stop_gradient((jnp.asarray(x), jnp.asarray(ids), prior))
+    x, ids = jnp.asarray(x), jnp.asarray(ids)
+    if weights is not None:
+        checks.shapes(x=(x, "n d"), weights=(weights, "n"))
+        weights = checked_weights("weights", weights, x.dtype)
+    return _leave_one_out(
+        x,
+        ids,
+        prior,
+        jnp.asarray(prior_weights),
+        weights,
+        num_people=num_people,
+        num_iters=num_iters,
+        tol=tol,
+        e_step=e_step,
+        floor=floor,
+    )
+
+
+@partial(jax.jit, static_argnames=("num_people", "num_iters", "tol", "e_step", "floor"))
+def _leave_one_out(
+    x: jax.Array,
+    ids: jax.Array,
+    prior: JointBayes,
+    prior_weights: jax.Array,
+    weights: jax.Array | None,
+    *,
+    num_people: int,
+    num_iters: int,
+    tol: float,
+    e_step: EStep,
+    floor: float,
+) -> tuple[jax.Array, FitInfo]:
+    x, ids, prior = jax.lax.stop_gradient((x, ids, prior))
     center, collected = x.mean(axis=0), partial(collect, x, num_people=num_people, weights=weights)
 
     def without(person: jax.Array) -> tuple[jax.Array, FitInfo]:
