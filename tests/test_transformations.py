@@ -1,5 +1,7 @@
 """eager = jit, vmap = loop, float32 in = float32 out (with x64 on), checked gradients, CUDA and TPU, for every room.
 
+And no function compiles a loop again in its second call.
+
 XLA compiles every function once. What JAX makes of it, by vmap or for gradients, is traced and computed by NumPy:
 the rules of JAX are tested as before, and nothing is compiled for them.
 """
@@ -48,6 +50,14 @@ FLOAT64_INSIDE = {
     "features.fastfood.init": _SIGNS,
     "features.sorf.init": _SIGNS,
     "hallucination.kernel.fit_fastfood_ridge": _SIGNS,
+}
+# Loops over a function that is an argument, another one in each call: they belong into a program of the caller.
+TAKE_A_FUNCTION = {
+    "linalg.krylov.conjugate_gradient",
+    "linalg.krylov.leading_eigenvector",
+    "linalg.krylov.leading_subspace",
+    "linalg.krylov.spectral_range",
+    "tests.ensembles.cases.map_sums",
 }
 STEP = 1e-6  # of central differences: their error is far below the tolerance, and few kinks lie within it
 
@@ -148,6 +158,24 @@ def float64_arrays(program):
 def callbacks(program):
     """Operations that call the host, which an accelerator waits for."""
     return {each.primitive.name for each in equations(program.jaxpr.jaxpr) if "callback" in each.primitive.name}
+
+
+def loops(jaxpr):
+    """Loops and branches outside of a program: each call by itself traces them anew, and compiles them again."""
+    for equation in jaxpr.eqns:
+        is_of_platforms = equation.params.get("branches_platforms")
+        if equation.primitive.name in ("scan", "while", "cond") and not is_of_platforms:
+            yield equation.primitive.name
+        elif equation.primitive.name != "jit":
+            for leaf in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda x: hasattr(x, "eqns")):
+                if hasattr(inner := getattr(leaf, "jaxpr", leaf), "eqns"):
+                    yield from loops(inner)
+
+
+@each(CASES)
+def test_a_second_call_compiles_nothing(case):
+    found = list(loops(traced(case).jaxpr.jaxpr))
+    assert bool(found) == (case.name in TAKE_A_FUNCTION), f"loops outside of a program: {found}"
 
 
 @each(CASES)
@@ -253,7 +281,9 @@ def test_a_gradient_that_is_not_promised_is_right_or_zero(case):
     def derivatives(direction):
         """The derivatives of all results in a direction of the steps."""
         steps = np.zeros(len(positions))
-        return jax.jvp(lambda steps: at(bound(case), dict(zip(positions, steps, strict=True))), (steps,), (direction,))[1]
+        return jax.jvp(lambda steps: at(bound(case), dict(zip(positions, steps, strict=True))), (steps,), (direction,))[
+            1
+        ]
 
     forward = by_numpy.traced(derivatives, np.zeros(len(positions)))
     for position, direction in zip(positions, np.eye(len(positions)), strict=True):

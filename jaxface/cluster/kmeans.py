@@ -44,7 +44,11 @@ Init = Callable[..., KMeans]
 
 def init_plus_plus(key: jax.Array, x: ArrayLike, *, num_clusters: int) -> KMeans:
     """k-means++: each further centre is a sample, drawn with probability proportional to its squared distance."""
-    x = _checked(x, num_clusters)
+    return _init_plus_plus(key, _checked(x, num_clusters), num_clusters=num_clusters)
+
+
+@partial(jax.jit, static_argnames="num_clusters")
+def _init_plus_plus(key: jax.Array, x: jax.Array, *, num_clusters: int) -> KMeans:
     n, power = x.shape[0], scaling.exponent(x)
     x = scaling.shifted(x, -power)
     first, rest = jax.random.split(key)

@@ -35,10 +35,13 @@ class Fold(NamedTuple):
         """The answer after all members, added in order: XLA's own sums depend on the number of lanes."""
         checks.floating(log_posteriors=log_posteriors)
         checks.at_least("number of members", log_posteriors.shape[0], 1)
-        state, _ = jax.lax.scan(
-            lambda state, one: (self.add(state, one), None), self.start(log_posteriors), log_posteriors
-        )
-        return self.answer(state)
+        return _fold(self, log_posteriors)
+
+
+@partial(jax.jit, static_argnames="rule")
+def _fold(rule: Fold, log_posteriors: jax.Array) -> jax.Array:
+    state, _ = jax.lax.scan(lambda state, one: (rule.add(state, one), None), rule.start(log_posteriors), log_posteriors)
+    return rule.answer(state)
 
 
 class Total(NamedTuple):

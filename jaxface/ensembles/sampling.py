@@ -4,6 +4,7 @@ A draw is an array of integers with the members in front, and member i is the sa
 without replacement, but for `bootstrap` and the one in `image_bags`.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -93,8 +94,16 @@ def image_bags(
     _check_members(num_members)
     _check_images(labels, num_classes, images_per_class, bootstrap)
     draw = _bootstrap if bootstrap else _without_replacement
-    member = partial(draw, labels=jnp.asarray(labels), num_classes=num_classes, images_per_class=images_per_class)
-    return jax.vmap(member)(prng.member_keys(key, num_members)).reshape(num_members, -1)
+    keys = prng.member_keys(key, num_members)
+    return _image_bags(keys, jnp.asarray(labels), draw=draw, num_classes=num_classes, images_per_class=images_per_class)
+
+
+@partial(jax.jit, static_argnames=("draw", "num_classes", "images_per_class"))
+def _image_bags(
+    keys: jax.Array, labels: jax.Array, *, draw: Callable[..., jax.Array], num_classes: int, images_per_class: int
+) -> jax.Array:
+    member = partial(draw, labels=labels, num_classes=num_classes, images_per_class=images_per_class)
+    return jax.vmap(member)(keys).reshape(len(keys), -1)
 
 
 def bootstrap(key: jax.Array, *, num_members: int, num_rows: int, bag_size: int | None = None) -> jax.Array:

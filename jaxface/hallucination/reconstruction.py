@@ -18,6 +18,7 @@ from jax.typing import ArrayLike
 
 from jaxface.core import blocks, checks, fitinfo
 from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.core.program import program
 from jaxface.linalg import scaling
 
 __all__ = ["Hallucinator", "fit_for_psnr", "reconstruct", "reconstruct_matrix", "with_visible"]
@@ -51,7 +52,12 @@ def reconstruct(model: Hallucinator, pixels: ArrayLike) -> jax.Array:
     """
     checks.shapes(visible=(model.visible, "v"), pixels=(pixels, "v"))
     checks.floating(pixels=pixels)
-    return _known(model)(jnp.asarray(pixels))
+    return _reconstruct(model, jnp.asarray(pixels))
+
+
+@program
+def _reconstruct(model: Hallucinator, pixels: jax.Array) -> jax.Array:
+    return _known(model)(pixels)
 
 
 def reconstruct_matrix(model: Hallucinator, pixels: ArrayLike, *, block_size: int = BLOCK_SIZE) -> jax.Array:

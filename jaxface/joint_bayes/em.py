@@ -66,6 +66,7 @@ def m_step(moments: Moments, prior: JointBayes | None, prior_weight: jax.Array |
     return JointBayes(mean=moments.mean, identity_cov=identity, noise_cov=noise)
 
 
+@partial(jax.jit, static_argnames=("e_step", "floor"))
 def update(
     model: JointBayes,
     stats: GroupedStats,

@@ -89,21 +89,25 @@ def init_factors(stats: Stats, *, rank: int, ridge: float = 1e-3) -> LowRankJoin
     noise = psd.add_ridge(psd.symmetrize(moments.noise), ridge)
     lower = psd.cholesky(noise)
     people = by_person(recenter(stats, moments.mean))
-    rows = _whitened_rows(lower, people, moments.mean)
+    values, directions = _leading(_whitened_rows(lower, people, moments.mean), rank=rank)
+    degrees = jnp.maximum((people.num_people > 0).sum() - 1, 1)
+    ratios = jnp.maximum((values / degrees - 1) / moments.effective, ridge)
+    return LowRankJointBayes(mean=moments.mean, root=(lower @ directions) * jnp.sqrt(ratios)[None, :], noise_cov=noise)
 
-    def between(directions: jax.Array) -> jax.Array:
+
+@partial(jax.jit, static_argnames="rank")
+def _leading(rows: jax.Array, *, rank: int) -> tuple[jax.Array, jax.Array]:
+    """The largest eigenvalues `[rank]` of R'R of rows R `[n, d]` and their directions `[d, rank]`, nearly."""
+
+    def product(directions: jax.Array) -> jax.Array:
         return rows.T @ (rows @ directions)
 
     # No symmetry of data hides a direction from cos(j^2).
     d = rows.shape[1]
     start = jnp.cos(jnp.arange(d * rank, dtype=rows.dtype) ** 2).reshape(d, rank)
-    found = krylov.leading_subspace(between, between, start, num_passes=_NUM_PASSES)
-    values, turn = spectral.eigh(found.T @ between(found))
-    degrees = jnp.maximum((people.num_people > 0).sum() - 1, 1)
-    ratios = jnp.maximum((values / degrees - 1) / moments.effective, ridge)
-    return LowRankJointBayes(
-        mean=moments.mean, root=(lower @ (found @ turn)) * jnp.sqrt(ratios)[None, :], noise_cov=noise
-    )
+    found = krylov.leading_subspace(product, product, start, num_passes=_NUM_PASSES)
+    values, turn = spectral.eigh(found.T @ product(found))
+    return values, found @ turn
 
 
 def fit_low_rank(
@@ -178,6 +182,7 @@ def _whitened_rows(lower: jax.Array, stats: GroupedStats, mean: jax.Array) -> ja
     return triangular.solve(lower, rows.T).T
 
 
+@partial(jax.jit, static_argnames=("floor", "expand"))
 def update(state: State, data: Whitened, *, floor: float, expand: bool) -> tuple[State, jax.Array]:
     """One step: the new state, and the log-likelihood at the old one. Gradients are stopped."""
     state, data = jax.lax.stop_gradient((state, data))

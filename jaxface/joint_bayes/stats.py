@@ -106,6 +106,7 @@ def collect(
     return add(zero(shift, num_people=num_people), x, ids, weights=weights)
 
 
+@partial(jax.jit, static_argnames="block_size")
 def add_rows(stats: Stats, x: jax.Array, ids: jax.Array, weights: jax.Array | None = None, *, block_size: int) -> Stats:
     """`add` without checks, of rows in the dtype of the statistics, `block_size` of them at a time."""
     num_people = len(stats.count)

@@ -112,18 +112,8 @@ def leave_one_out(
     if weights is not None:
         checks.shapes(x=(x, "n d"), weights=(weights, "n"))
         weights = checked_weights("weights", weights, x.dtype)
-    return _leave_one_out(
-        x,
-        ids,
-        prior,
-        jnp.asarray(prior_weights),
-        weights,
-        num_people=num_people,
-        num_iters=num_iters,
-        tol=tol,
-        e_step=e_step,
-        floor=floor,
-    )
+    settings = {"num_iters": num_iters, "tol": tol, "e_step": e_step, "floor": floor}
+    return _leave_one_out(x, ids, prior, jnp.asarray(prior_weights), weights, num_people=num_people, **settings)
 
 
 @partial(jax.jit, static_argnames=("num_people", "num_iters", "tol", "e_step", "floor"))

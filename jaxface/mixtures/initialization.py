@@ -105,6 +105,7 @@ def _init(
     return of_views(clusters.log_weights, jax.lax.map(of_component, jnp.arange(num_components)))
 
 
+@partial(jax.jit, static_argnames=("num_components", "num_iters"))
 def cluster(key: jax.Array, v: jax.Array, *, num_components: int, num_iters: int) -> Clusters:
     """k-means from k-means++ on v `[s, n]` with every dimension at unit variance; constant dimensions are ignored."""
     mean, deviation = v.mean(axis=0), v.std(axis=0)

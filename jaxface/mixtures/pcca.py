@@ -15,6 +15,7 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo, machine
 from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.core.program import program
 from jaxface.core.pytree import params, unbounded
 from jaxface.linalg import psd, scaling, spectral, triangular
 from jaxface.mixtures.validity import check_noise, check_weights
@@ -128,6 +129,7 @@ def predict(model: PCCAMixture, x: ArrayLike | None = None, y: ArrayLike | None 
     return jnp.exp(posterior.log_responsibilities) @ means
 
 
+@program
 def canonical_correlations(model: PCCAMixture) -> jax.Array:
     """The canonical correlations `[k, d]` of x and y that each component implies, descending; gradients are stopped.
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxface.core import machine
+from jaxface.core.program import program
 from jaxface.linalg import spectral
 from jaxface.linalg.psd import symmetrize
 from jaxface.linalg.small_cholesky import inverse_factor
@@ -75,6 +76,7 @@ def least_noise(sums: ViewMoments, floor: float) -> jax.Array:
     return jnp.maximum(floor * variance[None, :], variance.shape[0] * squares)
 
 
+@program
 def raise_noise(noise: jax.Array, least: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The likeliest noise with variances of at least `least` `[k, n]`, and the floor `[]` where one was raised.
 

@@ -69,6 +69,7 @@ class Chunk(NamedTuple):
     is_user: jax.Array  # bool [chunk]
 
 
+@partial(jax.jit, static_argnames="atom_update")
 def update_atoms(book: Codebook, *, atom_update: AtomUpdate) -> Codebook:
     """One pass over the atoms in their order; an atom without users stays as it is."""
     n, sparsity = book.codes.values.shape

@@ -13,12 +13,15 @@ parabola with its least value at
 and it falls at t = 1 just if t* >= 1/2. Otherwise t = t*.
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
 from jaxface.core import blocks
+from jaxface.core.program import program
 from jaxface.linalg import distances
 from jaxface.sparse import omp
 from jaxface.sparse.atom_update import Chunk, Users, users_by_atom
@@ -30,6 +33,7 @@ _TILE = 1024  # rows and columns of the Gram matrix that are computed at a time
 _CHUNK = 8  # users per chunk: an atom has few in a batch
 
 
+@program
 def gram(atoms: jax.Array) -> jax.Array:
     """Inner products `[k, k]` of rows `[k, d]`: tiles above the diagonal are computed once, and mirrored."""
     k = atoms.shape[0]
@@ -47,6 +51,7 @@ def gram(atoms: jax.Array) -> jax.Array:
     return jax.lax.scan(tile, jnp.zeros((k, k), atoms.dtype), pairs)[0]
 
 
+@program
 def repeats(products: jax.Array, max_coherence: ArrayLike) -> jax.Array:
     """Which atoms `[k]` of length one have a cosine above `max_coherence`, of either sign, with an earlier one.
 
@@ -66,6 +71,7 @@ def repeats(products: jax.Array, max_coherence: ArrayLike) -> jax.Array:
     return jax.lax.scan(tile, jnp.zeros(k, bool), jnp.asarray(_starts(k), jnp.int32))[0]
 
 
+@partial(jax.jit, static_argnames=("sparsity", "block_size"))
 def code(
     atoms: jax.Array, products: jax.Array, x: jax.Array, *, sparsity: int, block_size: int
 ) -> tuple[SparseCode, jax.Array]:
@@ -86,6 +92,7 @@ def weigh(codes: SparseCode, *, num_atoms: int) -> jax.Array:
     return jax.ops.segment_sum((codes.values**2).reshape(-1), codes.indices.reshape(-1), num_atoms)
 
 
+@partial(jax.jit, static_argnames="num_atoms")
 def correlate(codes: SparseCode, residual: jax.Array, *, num_atoms: int) -> jax.Array:
     """`X E'`: rows `[k, d]`, the sum over the users of an atom of their residuals `[b, d]` times their coefficients."""
     sparsity = codes.values.shape[1]
@@ -103,6 +110,7 @@ def correlate(codes: SparseCode, residual: jax.Array, *, num_atoms: int) -> jax.
     return jax.lax.scan(atom, None, (starts, ends))[1]
 
 
+@partial(jax.jit, static_argnames="block_size")
 def guarded(
     step: jax.Array, weight: jax.Array, past: jax.Array, codes: SparseCode, *, block_size: int
 ) -> tuple[jax.Array, jax.Array]:
@@ -119,6 +127,7 @@ def guarded(
     return jnp.where(is_cut, best, 1), is_cut
 
 
+@program
 def replace(atoms: jax.Array, x: jax.Array, signals: jax.Array, replaced: jax.Array) -> jax.Array:
     """Atoms `[k, d]`, those that are `replaced` `[k]` being their `signals` `[k]` of x `[b, d]` at length one.
 

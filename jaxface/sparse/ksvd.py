@@ -183,6 +183,7 @@ def _sweep(
     return Dictionary(atoms=atoms.T), report
 
 
+@partial(jax.jit, static_argnames=("sparsity", "block_size"))
 def code_signals(dictionary: Dictionary, x: jax.Array, *, sparsity: int, block_size: int) -> Codebook:
     """The coding stage: codes `[n, s]` of x `[n, d]` by OMP, and the residual."""
     encoder = omp.batch_encoder(dictionary, sparsity=sparsity)

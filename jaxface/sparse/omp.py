@@ -71,13 +71,18 @@ def encode(dictionary: Dictionary, x: ArrayLike, *, sparsity: int, tol: ArrayLik
     """
     check_dictionary(dictionary, x, "d", sparsity)
     checks.between("tol", tol, 0.0, 1.0)
+    return _encode(dictionary, jnp.asarray(x), tol, sparsity=sparsity)
+
+
+@partial(jax.jit, static_argnames="sparsity")
+def _encode(dictionary: Dictionary, x: jax.Array, tol: ArrayLike, *, sparsity: int) -> SparseCode:
     unit, length = unit_atoms(dictionary.atoms)
     atoms = Atoms(
         left=lambda correlations, support, values, _: correlations - weighted_sum(unit.T, support, values) @ unit,
         inner=lambda support: unit[:, support].T @ unit[:, support],
         inner_with=lambda support, atom: unit[:, atom] @ unit[:, support],
     )
-    return _coder(atoms, lambda signal: signal @ unit, unit, length, sparsity, tol)(jnp.asarray(x))
+    return _coder(atoms, lambda signal: signal @ unit, unit, length, sparsity, tol)(x)
 
 
 def encode_batch(
@@ -142,7 +147,13 @@ def encode_gram(
     sizes = checks.samples(gram=(gram, "k k"), correlations=(correlations, "k"), energy=(energy, ""))
     check_sparsity(sparsity, sizes["k"])
     checks.between("tol", tol, 0.0, 1.0)
-    gram, correlations, energy = jnp.asarray(gram), jnp.asarray(correlations), jnp.asarray(energy)
+    return _encode_gram(jnp.asarray(gram), jnp.asarray(correlations), jnp.asarray(energy), tol, sparsity=sparsity)
+
+
+@partial(jax.jit, static_argnames="sparsity")
+def _encode_gram(
+    gram: jax.Array, correlations: jax.Array, energy: jax.Array, tol: ArrayLike, *, sparsity: int
+) -> SparseCode:
     energy = jnp.where(jnp.isfinite(gram).all() & jnp.isfinite(correlations).all(), energy, jnp.nan)
     length = distances.safe_sqrt(jnp.diagonal(gram))
     length = jnp.where(length > 0, length, 1)
