@@ -124,10 +124,3 @@ def test_private_names_belong_to_their_module(check):
     assert check(**{"jaxface/core/sums.py": private, "tests/core/test_sums.py": used})[0] == 0
     code, output = check(**{"jaxface/core/sums.py": private, "tests/faces/test_means.py": used})
     assert (code, "test_means.py:3: jaxface.core.sums._hidden is its module's own" in output) == (1, True)
-
-
-def test_this_project_keeps_the_rules():
-    found = subprocess.run(
-        [sys.executable, str(ROOT / "tools" / "house.py")], capture_output=True, text=True, check=False
-    )
-    assert found.returncode == 0, found.stdout

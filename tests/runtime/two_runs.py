@@ -3,8 +3,8 @@
     python -m tests.runtime.two_runs FOLDER SCENARIO,SCENARIO ...
 
 The scenarios of a list run one after the other, the lists side by side, for most of the time is spent waiting. Each
-scenario leaves what the processes said in FOLDER/SCENARIO.0 and .1, with the exit code and the seconds in the last line.
-The study uses what differs between processes: a stage, a sum over processes, checkpoints of a replicated state.
+leaves what the processes said in FOLDER/SCENARIO.0 and .1, with the exit code and the seconds in the last line. The
+study uses what differs between processes: a stage, a sum over processes, checkpoints of a replicated state.
 """
 
 import os
