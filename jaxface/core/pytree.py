@@ -1,6 +1,7 @@
 """Parameters as pytrees: the `params` dataclass, and ensembles as a leading axis."""
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any, TypeVar, dataclass_transform
 
 import jax
@@ -35,7 +36,26 @@ def params(cls: type[T]) -> type[T]:
     It works under jit, vmap, grad and `jax.tree.map`; unlike a NamedTuple it does not add or multiply by accident.
     There is no validation at construction, for transformations put placeholders into the fields.
     """
-    return jax.tree_util.register_dataclass(dataclasses.dataclass(frozen=True, kw_only=True, eq=False)(cls))
+    cls = dataclasses.dataclass(frozen=True, kw_only=True, eq=False)(cls)
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    leaves = [field.name for field in fields if not field.metadata.get("static")]
+    statics = [field.name for field in fields if field.metadata.get("static")]
+    keys = [jax.tree_util.GetAttrKey(name) for name in leaves]
+
+    def flatten(tree: T) -> tuple[list[Any], tuple[Any, ...]]:
+        return [getattr(tree, name) for name in leaves], tuple(getattr(tree, name) for name in statics)
+
+    def flatten_with_keys(tree: T) -> tuple[list[tuple[Any, Any]], tuple[Any, ...]]:
+        values, structure = flatten(tree)
+        return list(zip(keys, values, strict=True)), structure
+
+    def unflatten(structure: tuple[Any, ...], values: Iterable[Any]) -> T:
+        return cls(**dict(zip(leaves, values, strict=True)), **dict(zip(statics, structure, strict=True)))
+
+    # Not `register_dataclass`: its structures compare equal for two classes with as many leaves and equal static fields
+    # (JAX 0.10), and `jit` then calls the program of the other class, whenever their hashes fall on the same place.
+    jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
+    return cls
 
 
 def stack(members: list[T]) -> T:

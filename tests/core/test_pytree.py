@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from jaxface.core import pytree
+from jaxface.linalg import gram
 
 
 @pytree.params
@@ -53,3 +54,28 @@ def test_errors():
         pytree.stack([])
     with pytest.raises(ValueError, match="one leading member axis"):
         pytree.num_members(Model(mean=jnp.ones(3), inner=Inner(weight=jnp.ones((2, 2))), degree=1))
+
+
+def test_classes_with_the_same_fields_are_different_structures():
+    """Otherwise `jit` may call the program of the other class: with `register_dataclass` one pair in forty did."""
+
+    @pytree.params
+    class Sum:
+        a: jax.Array
+
+    @pytree.params
+    class Product:
+        a: jax.Array
+
+    assert jax.tree.structure(Sum(a=1.0)) == jax.tree.structure(Sum(a=2.0))
+    assert jax.tree.structure(Sum(a=1.0)) != jax.tree.structure(Product(a=1.0))
+    assert jax.tree.structure(gram.linear()) != jax.tree.structure(gram.cosine())
+    with pytest.raises(ValueError, match="must share one structure"):
+        pytree.stack([Sum(a=jnp.ones(2)), Product(a=jnp.ones(2))])
+    with pytest.raises(ValueError, match="Product"):
+        jax.tree.map(jnp.add, Sum(a=1.0), Product(a=2.0))
+
+
+def test_leaves_are_named_by_their_fields():
+    named = {jax.tree_util.keystr(path): leaf.shape for path, leaf in jax.tree_util.tree_leaves_with_path(model())}
+    assert named == {".mean": (3,), ".inner.weight": (3, 2)}
