@@ -11,7 +11,6 @@ from jaxface.reports import figures
 from jaxface.reports.html import Sheet
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["sheet"]
@@ -73,27 +72,23 @@ def image_grid(
         tall = cell * height / width
         size = (max(left + columns * cell, 0.2 + 1.4 * _LETTER * len(title)), top + rows * tall)
         figure = Figure(figsize=size)
+        axes = figure.add_axes((0, 0, 1, 1))  # one for all of them, in inches: an axes takes longer than its image
+        axes.set_axis_off()
         for i, j in np.ndindex(rows, columns):
-            corner = ((left + j * cell) / size[0], 1 - (top + (i + 1) * tall) / size[1])
-            axes = figure.add_axes((*corner, 0.96 * cell / size[0], 0.96 * tall / size[1]))
-            _show(axes, images[i, j], symmetric)
-            if i == 0 and column_labels:
-                axes.set_title(figures.plain(column_labels[j]), fontsize=8, loc="center", pad=3)
-            if j == 0 and row_labels:
-                name = figures.plain(row_labels[i])
-                axes.text(-0.06, 0.5, name, transform=axes.transAxes, ha="right", va="center", fontsize=8)
+            x, y = left + j * cell, top + i * tall
+            extent = (x, x + 0.96 * cell, y + tall, y + 0.04 * tall)
+            levels = _levels(images[i, j], symmetric)
+            axes.imshow(levels, cmap="gray", vmin=0, vmax=1, interpolation="nearest", extent=extent, aspect="auto")
+        for j, label in enumerate(column_labels):
+            place = left + (j + 0.48) * cell, top + 0.04 * tall - 3 / 72
+            axes.text(*place, figures.plain(label), fontsize=8, ha="center", va="bottom")
+        for i, label in enumerate(row_labels):
+            place = left - 0.06 * cell, top + (i + 0.52) * tall
+            axes.text(*place, figures.plain(label), fontsize=8, ha="right", va="center")
+        axes.set(xlim=(0, size[0]), ylim=(size[1], 0))
         if title:
             figure.text(0.1 / size[0], 1 - 0.05 / size[1], figures.plain(title), va="top", fontsize=11)
     return figure
-
-
-def _show(axes: "Axes", image: np.ndarray, symmetric: bool) -> None:
-    axes.set_axis_off()
-    if image.ndim == 3:
-        axes.imshow(np.clip(image, 0, 1), interpolation="nearest")
-        return
-    reach = _reach(image) if symmetric else 1.0
-    axes.imshow(image, cmap="gray", vmin=-reach if symmetric else 0.0, vmax=reach, interpolation="nearest")
 
 
 def _row(images: np.ndarray, symmetric: bool) -> bytes:

@@ -9,11 +9,17 @@ from jaxface.reports import figures, sheets
 def test_grid_shows_grey_colour_and_signed_images():
     grey = np.linspace(0, 1, 2 * 3 * 8 * 6).reshape(2, 3, 8, 6)
     figure = sheets.image_grid(grey, row_labels=("a", "b"), column_labels=("x", "y", "z"), title="faces")
-    assert len(figure.axes) == 6
+    (axes,) = figure.axes
+    for image, shown in zip(grey.reshape(6, 8, 6), axes.images, strict=True):
+        np.testing.assert_array_equal(shown.get_array(), image)
+    places = np.array([shown.get_extent() for shown in axes.images]).reshape(2, 3, 4)
+    assert (np.diff(places[..., :2].reshape(2, 6), axis=1) > 0).all()  # left and right ends, of one after the other
+    assert (places[0, :, 2] < places[1, :, 3]).all()  # inches from the top
     picture = Image.open(io.BytesIO(figures.to_png(figure)))
     assert picture.size[0] > 200
-    signed = sheets.image_grid(grey - 0.5, symmetric=True).axes[0].images[0]
-    assert signed.norm.vmin == -signed.norm.vmax
+    signed = sheets.image_grid(np.array([[[[-2.0, 0.0, 1.0]]]]), symmetric=True).axes[0].images[0]
+    np.testing.assert_allclose(signed.get_array(), [[0, 0.5, 0.75]])
+    assert signed.get_clim() == (0, 1)
     color = sheets.image_grid(np.ones((1, 1, 4, 4, 3)))
     assert color.axes[0].images[0].get_array().shape == (4, 4, 3)
     assert figures.to_png(sheets.image_grid(np.zeros((1, 1, 4, 4)), symmetric=True))
