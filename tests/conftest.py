@@ -91,7 +91,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20260711)
 
 
-ROOM_FOR_PROGRAMS = 650 * 2**20  # bytes; the suite compiles 20,000 programs, and a process may hold 65,530 memory maps
+ROOM_FOR_PROGRAMS = 850 * 2**20  # bytes; the suite compiles 20,000 programs, and a process may hold 65,530 memory maps
 memory_without_programs: int | None = None
 
 
