@@ -147,7 +147,6 @@ def evaluate(fn: Callable[..., Any], *args: Any) -> Any:
 
 JAX = str(pathlib.Path(jax.__file__).parent)
 MOST_EQUATIONS, MOST_STEPS = 40, 2000  # of a function, and of its loops
-DECOMPOSITIONS = {"cholesky", "eigh", "triangular_solve"}  # within a loop: one small program for all of its steps
 
 
 @functools.lru_cache(maxsize=10_000)
@@ -181,7 +180,7 @@ def steps_of_equation(eqn: JaxprEqn) -> float:
     name = eqn.primitive.name
     if name in CALLS:
         return steps_of(called_by(eqn))
-    return 1 if name in FORMS or name in DECOMPOSITIONS else math.inf
+    return 1 if name in FORMS or name == "eigh" else math.inf  # one small program for all steps of a loop
 
 
 def called_by(eqn: JaxprEqn) -> Jaxpr:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.special
 
 from tests import array_indices
@@ -140,6 +141,31 @@ def over_axes(ufunc: np.ufunc) -> Callable[..., np.ndarray]:
     return lambda x, *, axes, **_: ufunc.reduce(x, axis=tuple(axes), dtype=x.dtype)
 
 
+def cholesky(x: np.ndarray, **_: Any) -> np.ndarray:
+    """The lower factor; NaN where there is none."""
+    factor, out = scipy.linalg.get_lapack_funcs("potrf", (x,)), np.empty_like(x)
+    for at in np.ndindex(x.shape[:-2]):
+        found, failed = factor(x[at], lower=1, clean=1)
+        out[at] = np.nan if failed else found
+    return out
+
+
+def triangular_solve(
+    a: np.ndarray,
+    b: np.ndarray,
+    *,
+    left_side: bool,
+    lower: bool,
+    transpose_a: bool,
+    conjugate_a: bool,  # of numbers that are real
+    unit_diagonal: bool,
+) -> np.ndarray:
+    solve, out = scipy.linalg.get_blas_funcs("trsm", (a, b)), np.empty_like(b)
+    for at in np.ndindex(b.shape[:-2] if b.size else (0,)):
+        out[at] = solve(1, a[at], b[at], side=not left_side, lower=lower, trans_a=transpose_a, diag=unit_diagonal)
+    return out
+
+
 def split(x: np.ndarray, *, sizes: Any, axis: int) -> list[np.ndarray]:
     return np.split(x, np.cumsum(sizes)[:-1], axis=axis)
 
@@ -149,6 +175,7 @@ FORMS: dict[str, Callable[..., Any]] = {
     "argmin": lambda x, *, axes, index_dtype: np.argmin(x, axis=axes[0]).astype(index_dtype),
     "bitcast_convert_type": same_bits,
     "broadcast_in_dim": broadcast_in_dim,
+    "cholesky": cholesky,
     "clamp": lambda low, x, high: np.minimum(np.maximum(x, low), high),
     "concatenate": lambda *parts, dimension: np.concatenate(parts, axis=dimension),
     "convert_element_type": convert,
@@ -162,6 +189,7 @@ FORMS: dict[str, Callable[..., Any]] = {
     "gather": array_indices.gather,
     "integer_pow": lambda x, *, y: x**y,
     "iota": iota,
+    "optimization_barrier": lambda *operands: list(operands),
     "pad": pad,
     "reduce_max": extreme(np.maximum, least),
     "reduce_min": extreme(np.minimum, most),
@@ -182,6 +210,7 @@ FORMS: dict[str, Callable[..., Any]] = {
     "stack": lambda *parts, axis: np.stack(parts, axis),
     "tile": lambda x, *, reps: np.tile(x, reps),
     "transpose": lambda x, *, permutation: x.transpose(permutation),
+    "triangular_solve": triangular_solve,
     "unstack": lambda x, *, axis: list(np.moveaxis(x, axis, 0)),
 }
 ELEMENTWISE = {

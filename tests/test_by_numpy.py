@@ -53,6 +53,29 @@ def at_indices(x, n):
     ]
 
 
+def matrices(x, n):
+    square = x[:4].T @ x[:4] + jnp.eye(4, dtype=x.dtype)
+    lower = jnp.tril(square)
+    several = jnp.stack([lower, 2 * lower])
+
+    def solve(a, b, **settings):
+        return jax.lax.linalg.triangular_solve(a, b, **settings)
+
+    return [
+        (jnp.linalg.cholesky(square), jnp.linalg.cholesky(-square), jnp.linalg.cholesky(several.mT @ several)),
+        jnp.linalg.cholesky(square.at[2, 2].set(jnp.nan)),
+        solve(lower, x[:4], left_side=True, lower=True),
+        solve(lower, x, left_side=False, lower=True, transpose_a=True),
+        solve(square, x, left_side=False, lower=False),
+        solve(square, x.T, left_side=True, lower=True, unit_diagonal=True),
+        solve(several, jnp.stack([x, x]), left_side=False, lower=True),
+        solve(several, jnp.stack([x[:4], x[1:]]), left_side=True, lower=True, transpose_a=True),
+        (solve(lower, x[:4, :0], left_side=True, lower=True), solve(lower.at[1, 1].set(0), x[:4], left_side=True)),
+        solve(lower.at[3, 3].set(0), x, left_side=False, lower=True),
+        jax.lax.optimization_barrier((x, n)),
+    ]
+
+
 def loops(x, n):
     def halve(v):
         return jax.lax.while_loop(lambda v: v > 1.0, lambda v: v / 2, v)
@@ -81,7 +104,7 @@ def loops(x, n):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("fn", [shapes_and_types, along_axes, at_indices, loops])
+@pytest.mark.parametrize("fn", [shapes_and_types, along_axes, at_indices, matrices, loops])
 def test_a_traced_function_has_the_results_of_its_program(fn, dtype, rng):
     x, n = rng.normal(size=(5, 4)).astype(dtype), np.array([3, 5, 1, 0, -4, 7], np.int32)
     expected = jax.jit(fn)(x, n)
