@@ -61,7 +61,10 @@ def row_exponents(x: jax.Array, *, reach: ArrayLike = SQUARABLE) -> jax.Array:
 
 @program
 def shifted(x: jax.Array, power: jax.Array) -> jax.Array:
-    """`x 2^power`, exact inside the range of the type; zero or infinite beyond."""
+    """`x 2^power`, exact inside the range of the type; zero or infinite beyond.
+
+    Powers below twice the least exponent of the type, -252 in float32, give zero.
+    """
     bias = jnp.finfo(x.dtype).maxexp - 1
     # In two halves, for the result may be at the other end of the range; a half below the least exponent is 0.
     biased = jnp.minimum(jnp.maximum(power + 2 * bias, 0), 4 * bias).astype(_integers(x.dtype))
