@@ -31,7 +31,7 @@ def test_freed_memory_is_used_again():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     numpy, xla = (int(count) for count in done.stdout.split())
     assert numpy < 100  # else ten times 32 pages at least, huge ones
-    assert xla < 50_000  # else 160,000
+    assert xla < 120_000  # else 164,000, all pages of every result; on a busy machine one is dropped after the next
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc of glibc only")
