@@ -23,7 +23,7 @@ from jaxface.losses import fusion as score_fusion
 from jaxface.subspace import kcfa, kernel_np_per, kernel_rca, lda, np_per, rca
 from tests.tolerances import assert_close
 
-STEPS = 2  # each number of steps is a program
+STEPS = 3
 IDS = np.repeat(np.arange(6, dtype=np.int32), 4)
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 30)) + 2 * RNG.normal(size=(6, 30))[IDS]

@@ -174,6 +174,7 @@ def loops(jaxpr):
 
 @each(CASES)
 def test_a_second_call_compiles_nothing(case):
+    """Operations are compiled once for their shapes, but a loop with its body, which each call traces anew."""
     found = list(loops(traced(case).jaxpr.jaxpr))
     assert bool(found) == (case.name in TAKE_A_FUNCTION), f"loops outside of a program: {found}"
 
@@ -281,9 +282,8 @@ def test_a_gradient_that_is_not_promised_is_right_or_zero(case):
     def derivatives(direction):
         """The derivatives of all results in a direction of the steps."""
         steps = np.zeros(len(positions))
-        return jax.jvp(lambda steps: at(bound(case), dict(zip(positions, steps, strict=True))), (steps,), (direction,))[
-            1
-        ]
+        fn = functools.partial(at, bound(case))
+        return jax.jvp(lambda steps: fn(dict(zip(positions, steps, strict=True))), (steps,), (direction,))[1]
 
     forward = by_numpy.traced(derivatives, np.zeros(len(positions)))
     for position, direction in zip(positions, np.eye(len(positions)), strict=True):

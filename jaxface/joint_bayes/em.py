@@ -20,6 +20,7 @@ from jax.typing import ArrayLike
 
 from jaxface.core import checks, fitinfo, loops, machine
 from jaxface.core.fitinfo import FitInfo, Status
+from jaxface.core.program import program
 from jaxface.joint_bayes import moment_start, objectives, posterior
 from jaxface.joint_bayes.counts import numbers_of_images
 from jaxface.joint_bayes.model import JointBayes, LowRankJointBayes
@@ -66,7 +67,6 @@ def m_step(moments: Moments, prior: JointBayes | None, prior_weight: jax.Array |
     return JointBayes(mean=moments.mean, identity_cov=identity, noise_cov=noise)
 
 
-@partial(jax.jit, static_argnames=("e_step", "floor"))
 def update(
     model: JointBayes,
     stats: GroupedStats,
@@ -214,6 +214,7 @@ def _mix(source: jax.Array, target: jax.Array, prior_weight: jax.Array | float) 
     return jnp.where(jnp.asarray(prior_weight) < 1, mixed, source)
 
 
+@program
 def floored(noise: jax.Array, scale: jax.Array, floor: jax.Array, least: jax.Array) -> Floored:
     """Adds a ridge where the smallest Cholesky pivot falls below `floor` times `scale`, the mean variance of an image.
 

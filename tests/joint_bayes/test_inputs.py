@@ -23,7 +23,7 @@ from jaxface.joint_bayes import (
     set_llr,
     set_llr_matrix,
 )
-from jaxface.joint_bayes.em import m_step
+from jaxface.joint_bayes.em import m_step, update
 from jaxface.joint_bayes.stats import by_person
 from tests.joint_bayes import draws
 from tests.tolerances import assert_close
@@ -114,6 +114,8 @@ def test_the_steps_ask_for_numbers_of_images_too(images, model):
         moments_of_halves, value = jax.jit(e_step)(model, halves)
         assert np.isnan(value)
         assert np.isnan(moments_of_halves.noise).all()
+    with pytest.raises(ValueError, match="the count of stats must hold numbers of images"):
+        update(model, halves, None, 0.0, e_step=posterior.full, floor=1e-6)
     with pytest.raises(ValueError, match="num_images of moments must hold numbers of images"):
         m_step(moments._replace(num_images=3.5), None, 0.0)
     with pytest.raises(ValueError, match=r"count must lie in \[0, inf\); got -1.0"):

@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+import pytest
 
 from jaxface.core.fitinfo import Status
 from jaxface.joint_bayes import (
@@ -129,6 +130,8 @@ def test_leave_one_out_takes_weights(rng):
             expected[place] += reference.log_likelihood(model, [x[own]], [q[own]])
     found, _ = leave_one_out(x, ids, prior, prior_weights, num_people=4, num_iters=2, weights=q)
     assert_close(found, expected)
+    with pytest.raises(ValueError, match="weights must lie in"):
+        leave_one_out(x, ids, prior, prior_weights, num_people=4, num_iters=2, weights=-q)
 
 
 def test_large_weights_are_no_directions(rng):

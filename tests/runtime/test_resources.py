@@ -24,14 +24,16 @@ def test_freed_memory_is_used_again():
         "print(faults() - before)\n"
         "add, x = jax.jit(lambda x: x + 1), jnp.zeros((16, 2**20), jnp.float32)\n"
         "for _ in range(20): jax.block_until_ready(add(x))\n"
-        "before = faults()\n"
-        "for _ in range(10): jax.block_until_ready(add(x))\n"
-        "print(faults() - before)"
+        "def again():\n"
+        "    before = faults()\n"
+        "    for _ in range(10): jax.block_until_ready(add(x))\n"
+        "    return faults() - before\n"
+        "print(min(again() for _ in range(5)))"  # on a busy machine a result is dropped after the next one is made
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     numpy, xla = (int(count) for count in done.stdout.split())
     assert numpy < 100  # else ten times 32 pages at least, huge ones
-    assert xla < 120_000  # else 164,000, all pages of every result; on a busy machine one is dropped after the next
+    assert xla < 50_000  # else 160,000
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc of glibc only")
