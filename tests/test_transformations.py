@@ -51,7 +51,7 @@ FLOAT64_INSIDE = {
     "features.sorf.init": _SIGNS,
     "hallucination.kernel.fit_fastfood_ridge": _SIGNS,
 }
-# Loops over a function that is an argument, another one in each call: they belong into a program of the caller.
+# Loops over a function that is an argument, another one in each call: they belong in a program of the caller.
 TAKE_A_FUNCTION = {
     "linalg.krylov.conjugate_gradient",
     "linalg.krylov.leading_eigenvector",

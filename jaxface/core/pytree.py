@@ -52,8 +52,8 @@ def params(cls: type[T]) -> type[T]:
     def unflatten(structure: tuple[Any, ...], values: Iterable[Any]) -> T:
         return cls(**dict(zip(leaves, values, strict=True)), **dict(zip(statics, structure, strict=True)))
 
-    # Not `register_dataclass`: its structures compare equal for two classes with as many leaves and equal static fields
-    # (JAX 0.10), and `jit` then calls the program of the other class, whenever their hashes fall on the same place.
+    # Not `register_dataclass`: in JAX 0.10 the structures of two classes compare equal if they have the same number of
+    # leaves and equal static fields. `jit` then calls the program of the other class where their hashes collide.
     jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
     return cls
 

@@ -72,7 +72,7 @@ def image_grid(
         tall = cell * height / width
         size = (max(left + columns * cell, 0.2 + 1.4 * _LETTER * len(title)), top + rows * tall)
         figure = Figure(figsize=size)
-        axes = figure.add_axes((0, 0, 1, 1))  # one for all of them, in inches: an axes takes longer than its image
+        axes = figure.add_axes((0, 0, 1, 1))  # one for all images, in inches: to make an axes takes long
         axes.set_axis_off()
         for i, j in np.ndindex(rows, columns):
             x, y = left + j * cell, top + i * tall

@@ -37,6 +37,15 @@ def test_shifts_and_exponents_are_those_of_numpy_from_end_to_end_of_the_range(dt
     np.testing.assert_array_equal(found[:, 0], np.frexp(x)[1])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_powers_beyond_the_range_give_zero_and_infinity(dtype):
+    info = np.finfo(dtype)
+    x = np.array([info.tiny, -1, info.max], dtype)
+    for beyond in (1, 3, 200, 100_000):
+        assert (np.asarray(scaling.shifted(x, np.int32(2 * info.minexp - beyond))) == 0).all()
+        np.testing.assert_array_equal(scaling.shifted(x, np.int32(2 * info.maxexp + beyond)), np.sign(x) * np.inf)
+
+
 def test_the_exponent_knows_neither_zeros_nor_what_is_not_finite():
     assert int(scaling.exponent(jnp.zeros(3), jnp.zeros((0, 2)))) == 0
     assert int(scaling.exponent(jnp.asarray([jnp.nan, jnp.inf, 1e30]))) == 100
