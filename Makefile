@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 export MAKECMDGOALS
+# A shell that forbids bytecode makes each process of a run compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 TAG := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])' 2>/dev/null)
 VENV := .venv/$(TAG)
