@@ -46,8 +46,9 @@ def flat(value):
 def changed(name, key, value):
     config = config_of(name, None).unlock()
     section, _, field = key.rpartition(".")
-    with config.ignore_type():
-        (value_of(config, section) if section else config)[field] = value
+    part = value_of(config, section) if section else config
+    with part.ignore_type():
+        part[field] = value
     return config.lock()
 
 
