@@ -93,7 +93,7 @@ def call(*args: Any, **params: Any) -> Arrays:
 
 
 def is_key(aval: Any) -> bool:
-    return jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended)
+    return not isinstance(aval.dtype, np.dtype) and jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended)
 
 
 def by_jax(eqn: JaxprEqn, args: Arrays) -> Arrays:
