@@ -16,14 +16,14 @@ __all__ = [
     "widen_thread_pool",
 ]
 
-# Without LLVM's optimiser, and with the older emitter of fused loops. Fast math is off with and without them.
-_QUICK = (
-    "--xla_backend_optimization_level=0",
-    "--xla_cpu_use_fusion_emitters=false",
-    "--xla_cpu_parallel_codegen_split_count=1",
-    "--xla_cpu_opt_preset=FAST_COMPILE",
-    "--xla_cpu_enable_concurrency_optimized_scheduler=false",
+# Without LLVM's optimiser; in jaxlib 0.10 also with the older emitter of fused loops, which is gone from later ones. A
+# flag that a jaxlib does not know ends the process. Fast math is off with and without them.
+_OF_ALL = "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"
+_OF_0_10 = (
+    "--xla_cpu_use_fusion_emitters=false --xla_cpu_opt_preset=FAST_COMPILE "
+    "--xla_cpu_enable_concurrency_optimized_scheduler=false"
 )
+_QUICK = {"0.10": f"{_OF_ALL} {_OF_0_10}", "0.11": _OF_ALL, "0.12": _OF_ALL}
 _M_TRIM_THRESHOLD, _M_MMAP_MAX, _M_ARENA_MAX = -1, -4, -8  # glibc's malloc.h
 
 
@@ -40,12 +40,13 @@ def compile_quickly() -> None:
     """Lets XLA compile in half the time, to programs that run slower; call it before the first array.
 
     For runs that wait for compilation more than for arithmetic, such as the tour. Results differ by rounding. Nothing
-    changes where the environment has `XLA_FLAGS`, where JAX has a plugin for an accelerator, or with another jaxlib
-    than 0.10, which may not know a flag and would end the process.
+    changes where the environment has `XLA_FLAGS`, where JAX has a plugin for an accelerator, or with a jaxlib whose
+    flags are not known here.
     """
     has_accelerator = bool(importlib.metadata.entry_points(group="jax_plugins"))
-    if version.__version__.startswith("0.10.") and not has_accelerator:
-        os.environ.setdefault("XLA_FLAGS", " ".join(_QUICK))
+    flags = _QUICK.get(".".join(version.__version__.split(".")[:2]))
+    if flags and not has_accelerator:
+        os.environ.setdefault("XLA_FLAGS", flags)
 
 
 def limit_blas_threads() -> None:

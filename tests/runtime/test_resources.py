@@ -1,5 +1,6 @@
 """Threads and memory of a process, each in a process of its own."""
 
+import importlib.metadata
 import os
 import platform
 import subprocess
@@ -105,7 +106,7 @@ def test_quick_compilation_leaves_the_flags_of_the_user_and_of_other_versions(mo
     resources.compile_quickly()
     assert os.environ["XLA_FLAGS"] == "--xla_dump_to=here"
     monkeypatch.delenv("XLA_FLAGS")
-    monkeypatch.setattr(resources.version, "__version__", "0.11.0")
+    monkeypatch.setattr(resources.version, "__version__", "0.13.0")
     resources.compile_quickly()
     assert "XLA_FLAGS" not in os.environ
     monkeypatch.setattr(resources.version, "__version__", "0.10.9")
@@ -115,3 +116,18 @@ def test_quick_compilation_leaves_the_flags_of_the_user_and_of_other_versions(mo
     monkeypatch.setattr(resources.importlib.metadata, "entry_points", lambda group: [])
     resources.compile_quickly()
     assert "--xla_backend_optimization_level=0" in os.environ["XLA_FLAGS"].split()
+
+
+@pytest.mark.skipif(bool(importlib.metadata.entry_points(group="jax_plugins")), reason="flags are for machines without")
+def test_quick_compilation_has_flags_for_this_version():
+    """Every version that the project can be installed with compiles with them; a wrong one would end the process."""
+    code = (
+        "from jaxface.runtime import resources\n"
+        "resources.compile_quickly()\n"
+        "import os, jax\n"
+        "print(os.environ['XLA_FLAGS'], jax.jit(lambda x: x + 1)(1))"
+    )
+    plain = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=plain)
+    assert done.stdout.startswith("--xla_backend_optimization_level=0")
+    assert done.stdout.endswith(" 2\n")
