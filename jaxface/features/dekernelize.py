@@ -58,7 +58,7 @@ def least_squares(params: FeatureMap) -> Solver:
     gram = jax.lax.stop_gradient(maps.gram_matrix(params))
     lower = psd.cholesky(gram)
     inverse = triangular.solve_product(lower, jnp.eye(gram.shape[0], dtype=gram.dtype))
-    is_definite = psd.is_definite(jnp.diagonal(lower))
+    is_definite = psd.is_definite(lower)
     return partial(_normal_equations, params, lambda b: _closed_form(b @ inverse)._replace(is_converged=is_definite))
 
 

@@ -138,7 +138,9 @@ def coral(model: JointBayes, target: Target, *, root: Root = equivariant_root) -
 @partial(jax.jit, static_argnames="root")
 def _coral(model: JointBayes, target: Target, *, root: Root) -> tuple[JointBayes, FitInfo]:
     a = root(_total(model), target.covariance)
-    return _adapted(model, target, *(a @ each @ a.T for each in (model.identity_cov, model.noise_cov)))
+    identity_cov, noise_cov = (a @ each @ a.T for each in (model.identity_cov, model.noise_cov))
+    # The root of what is rounding in C is far more than rounding in A.
+    return _adapted(model, target, identity_cov, noise_cov, psd.is_definite(psd.cholesky(target.covariance)))
 
 
 def total_metric(total: jax.Array, _: jax.Array) -> jax.Array:
@@ -178,7 +180,7 @@ def _coral_plus(
     a, grown = root(total, target.covariance), []
     for own, gamma in ((model.identity_cov, gamma_identity), (model.noise_cov, gamma_noise)):
         lower = psd.cholesky(metric(total, own))
-        is_definite = psd.is_definite(jnp.diagonal(lower))
+        is_definite = psd.is_definite(lower)
         grown.append(own + jnp.where(is_definite, gamma * _positive_part(a @ own @ a.T - own, lower), 0))
         every_definite = every_definite & is_definite
     identity_cov, noise_cov = grown
@@ -238,7 +240,7 @@ def _adapted(
     identity_cov, noise_cov = psd.symmetrize(identity_cov), psd.symmetrize(noise_cov)
     found = dataclasses.replace(model, mean=target.mean, identity_cov=identity_cov, noise_cov=noise_cov)
     found = jax.lax.stop_gradient(found)
-    is_definite = psd.is_definite(jnp.diagonal(psd.cholesky(found.noise_cov))) & valid
+    is_definite = psd.is_definite(psd.cholesky(found.noise_cov)) & valid
     status = fitinfo.or_non_finite(fitinfo.diagnose((~is_definite, Status.NOT_PSD)), found)
     return found, fitinfo.closed_form(dtype=found.mean.dtype, status=status)
 

@@ -8,14 +8,16 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 from jaxface.core import checks, machine
-from jaxface.linalg import triangular
+from jaxface.linalg import distances, triangular
 
 __all__ = [
     "add_ridge",
     "check_covariance",
     "cholesky",
+    "exceeds_rounding",
     "is_definite",
     "least_eigenvalue",
     "log_density",
@@ -44,18 +46,32 @@ def cholesky(a: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
     return jnp.where(jnp.isfinite(a).all(), lower, jnp.nan)  # LAPACK stops at a NaN and leaves finite rows before it
 
 
-def is_definite(pivots: jax.Array) -> jax.Array:
-    """Whether squared pivots, those of Cholesky factors `[d]`, all exceed `d eps` times the largest; False for NaN."""
-    squared = pivots**2
-    return squared.min() > len(pivots) * machine.eps(pivots.dtype) * squared.max()
+def is_definite(lower: jax.Array) -> jax.Array:
+    """Whether LL' with all variances scaled to one, from L `[d, d]`, exceeds rounding; False for NaN.
+
+    By its least eigenvalue: the last pivot of a singular matrix is the larger the more that axis depends on the others.
+    """
+    scaled = distances.normalize(jax.lax.stop_gradient(lower))
+    return least_eigenvalue(scaled) > _rounding(len(lower), lower.dtype)
+
+
+def exceeds_rounding(a: jax.Array, variance: jax.Array) -> jax.Array:
+    """`is_definite` of A `[d, d]` whose rounding is that of larger numbers, of these variances `[d]`."""
+    a, scale = jax.lax.stop_gradient((a, jnp.sqrt(variance)))
+    return least_eigenvalue(cholesky(a / scale[:, None] / scale[None, :])) > _rounding(len(a), a.dtype)
+
+
+def _rounding(d: int, dtype: DTypeLike) -> float:
+    """How far it moves the eigenvalues of a matrix with ones on the diagonal: by d errors that are independent."""
+    return 4 * math.sqrt(d) * machine.eps(dtype)
 
 
 def least_eigenvalue(lower: jax.Array) -> jax.Array:
     """About the least eigenvalue of LL', never below it, from L `[d, d]`: three steps of inverse iteration."""
     vector = jnp.cos(jnp.arange(len(lower), dtype=lower.dtype))
     for _ in range(3):
-        vector = triangular.solve_product(lower, vector / jnp.linalg.norm(vector))
-    return 1 / jnp.linalg.norm(vector)
+        vector = triangular.solve_product(lower, vector / distances.norm(vector))  # squares of 1 / eps^3 overflow
+    return 1 / distances.norm(vector)
 
 
 def check_covariance(name: str, cov: jax.Array, *, unit: jax.Array | None = None) -> None:

@@ -73,7 +73,7 @@ def dual(k: jax.Array, groups: jax.Array, *, num_groups: int, rkhs_orthonormal: 
         coefficients = triangular.solve_transposed(lower, _beyond_first(half))
     else:
         coefficients = _beyond_first(triangular.solve_transposed(lower, half))
-    is_definite = psd.is_definite(jnp.diagonal(lower))
+    is_definite = psd.is_definite(lower)
     return Dual(coefficients, is_definite & grouping.is_complete(groups, num_groups=num_groups))
 
 

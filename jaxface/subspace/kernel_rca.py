@@ -76,7 +76,7 @@ def fit_ridge(
     adds the same constant to its distances to all training images and is dropped: their order as neighbours is that of
     `fit_metric`. With
     `K = LL'`, `A' = G^-1 L^-1` for `GG' = L'HL / n + e I`. A Gram matrix singular to rounding gives zeros and
-    RANK_DEFICIENT, a ridge below the rounding n eps of GG' zeros and NOT_PSD: in float32 take 1e-4 and more.
+    RANK_DEFICIENT, a ridge below the rounding of GG' zeros and NOT_PSD: in float32 take 1e-4 and more.
     Differentiable in the kernel and x.
     """
     _, _, groups = grouping.check(x, groups, num_groups)
@@ -90,12 +90,12 @@ def _fit_ridge(
 ) -> tuple[KernelMap, FitInfo]:
     k = kernel(x, x)
     lower = psd.cholesky(k)
-    definite = psd.is_definite(jnp.diagonal(lower))
+    definite = psd.is_definite(lower)
     within = scatter.within_factor(lower, groups, num_classes=num_groups)
     covariance = within.T @ within / len(k)
     whitener = psd.cholesky(covariance, ridge=ridge)
     inverse = triangular.inverse(lower)
-    enough = psd.is_definite(jnp.diagonal(whitener))
+    enough = psd.is_definite(whitener)
     coefficients = jnp.where(definite & enough, triangular.solve(whitener, inverse).T, 0)
     status = fitinfo.diagnose((~definite, Status.RANK_DEFICIENT), (~enough, Status.NOT_PSD))
     jitter = ridge * jnp.trace(covariance) / len(k)
@@ -127,7 +127,7 @@ def _fit_metric(
     lower = psd.cholesky(within, ridge=ridge)
     half = triangular.inverse(lower)
     root = center(half.T) / jnp.sqrt(jnp.asarray(n, within.dtype))
-    enough = psd.is_definite(jnp.diagonal(lower)) & jnp.isfinite(root).all()
+    enough = psd.is_definite(lower) & jnp.isfinite(root).all()
     status = kernel_map.status_of(kernel, x, k, fitinfo.diagnose((~enough, Status.NOT_PSD)))
     info = fitinfo.closed_form(dtype=within.dtype, status=status, jitter=epsilon)
     return KernelMetric(kernel=kernel, train=jnp.asarray(x), root=root, epsilon=epsilon), info

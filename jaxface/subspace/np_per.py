@@ -169,7 +169,7 @@ def _from_sums(sums: GroupSums, ridge: jax.Array | float, *, num_components: int
     within = sums.within / sums.count
     between = sums.second_moment / sums.count - jnp.outer(mean, mean) - within
     lower = psd.cholesky(within, ridge=ridge)
-    is_definite = psd.is_definite(jnp.diagonal(lower))
+    is_definite = psd.is_definite(lower)
     directions = spectral.eigh(triangular.whiten(lower, between))[1][:, :num_components]
     basis = spectral.fix_signs(triangular.solve_transposed(lower, directions))
     rank = jnp.minimum(num_components, sums.num_groups - 1).astype(jnp.int32)

@@ -61,7 +61,7 @@ def from_sums(sums: GroupSums, *, ridge: jax.Array | float) -> tuple[LinearMap, 
     grouping.check_sums(sums)
     covariance = sums.within / sums.count
     lower = psd.cholesky(covariance, ridge=ridge)
-    is_definite = psd.is_definite(jnp.diagonal(lower))
+    is_definite = psd.is_definite(lower)
     inverse = triangular.inverse(lower)
     status = fitinfo.or_non_finite(fitinfo.diagnose((~is_definite, Status.RANK_DEFICIENT)), sums)
     info = fitinfo.closed_form(dtype=lower.dtype, status=status, jitter=ridge * jnp.trace(covariance) / d)

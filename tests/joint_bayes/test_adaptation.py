@@ -271,6 +271,16 @@ def test_fewer_images_than_dimensions_need_those_of_the_source(root, model, rng)
     assert np.isfinite(values[1])
 
 
+@pytest.mark.parametrize("root", [adaptation.equivariant_root, adaptation.printed_root])
+def test_a_singular_target_is_seen_whatever_the_rounding(root):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        f, g = rng.normal(size=(2, 3, 3))
+        model = JointBayes(mean=np.zeros(3), identity_cov=f @ f.T, noise_cov=g @ g.T + 0.1 * np.eye(3))
+        few = adaptation.target_of(rng.normal(size=(3, 3)) * 10.0 ** rng.uniform(-2, 2, 3))
+        assert int(adaptation.coral(model, few, root=root)[1].status) == Status.NOT_PSD
+
+
 def test_coral_plus_adds_also_where_the_target_varies_less():
     """Unlike Kaldi's: C <= U makes the sum smaller, and not each of its parts if they share no axes."""
     v = np.full(2, 0.5)

@@ -1,3 +1,4 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -36,12 +37,30 @@ def test_not_positive_definite_gives_nan_and_no_exception():
     assert np.isnan(psd.log_det(jnp.diag(jnp.array([1.0, -1.0]))))
 
 
-def test_definite_means_pivots_above_the_rounding_of_the_factorisation():
-    eps = np.finfo(np.float64).eps
-    for unit in (1e-9, 1.0, 1e9):  # whatever the units
-        assert psd.is_definite(unit * jnp.asarray([2.0, 1.0, 2 * np.sqrt(4 * eps)]))
-        assert not psd.is_definite(unit * jnp.asarray([2.0, 1.0, 2 * np.sqrt(2 * eps)]))
-    assert not psd.is_definite(jnp.diagonal(jnp.linalg.cholesky(-jnp.eye(3))))  # NaN
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "d"), [(2, 2), (2, 3), (3, 3), (3, 4), (7, 8), (18, 20), (30, 40)])
+def test_fewer_images_than_dimensions_are_never_definite(n, d, dtype):
+    """n centred images have rank n - 1 at most, whatever the units of the axes and however they are mixed."""
+    factor, definite = jax.jit(psd.cholesky), jax.jit(psd.is_definite)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        mixed = rng.normal(size=(d, d)) if seed % 2 else np.diag(10.0 ** rng.uniform(-3, 3, d))
+        x = (rng.normal(size=(n, d)) @ mixed).astype(dtype)
+        x -= x.mean(axis=0)
+        assert not definite(factor(x.T @ x / n))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_definite_is_above_rounding_in_any_units(dtype):
+    eps = np.finfo(dtype).eps
+    for units in (np.ones(4), np.full(4, 1e9), 10.0 ** np.array([-9, 3, 0, 9])):
+        for correlation, expected in ((1 - 40 * eps, True), (1 - 2 * eps, False)):
+            a = np.eye(4)
+            a[0, 3] = a[3, 0] = correlation
+            lower = np.linalg.cholesky(a) * units[:, None]
+            assert psd.is_definite(jnp.asarray(lower, dtype)) == expected
+    assert not psd.is_definite(jnp.linalg.cholesky(-jnp.eye(3)))  # NaN
+    assert not psd.is_definite(jnp.zeros((3, 3)))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -67,3 +86,9 @@ def test_least_eigenvalue_is_close_and_never_below(rng):
         lower = np.linalg.cholesky((q * np.append(least, np.linspace(1, 5, 11))) @ q.T)
         estimate = float(psd.least_eigenvalue(jnp.asarray(lower)))
         assert least * (1 - 1e-9) <= estimate < 1.2 * least
+
+
+def test_a_least_eigenvalue_far_below_rounding_does_not_overflow():
+    lower = jnp.diag(jnp.asarray([1.0, 1e-12], jnp.float32))  # the square of the inverse is 1e48
+    np.testing.assert_allclose(psd.least_eigenvalue(lower), 1e-24, rtol=1e-5)
+    assert not psd.is_definite(jnp.asarray([[1.0, 0.0], [1.0, 1e-12]], jnp.float32))

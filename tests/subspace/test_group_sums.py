@@ -97,6 +97,18 @@ def test_a_singular_scatter_is_told(rng):
     assert np_per.from_sums(collected(x), num_components=3, ridge=0.0)[1].status == Status.RANK_DEFICIENT
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_singular_scatter_is_told_whatever_the_rounding(dtype):
+    """Differences within groups in four of five dimensions, mixed and in units of their own."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        units = 10.0 ** rng.uniform(-2, 2, 5)
+        within = rng.normal(size=(12, 4)) @ rng.normal(size=(4, 5))
+        sums = collected(((within + rng.normal(size=(5, 5))[GROUPS]) * units).astype(dtype))
+        assert rca.from_sums(sums, ridge=0.0)[1].status == Status.RANK_DEFICIENT
+        assert np_per.from_sums(sums, num_components=3, ridge=0.0)[1].status == Status.RANK_DEFICIENT
+
+
 def test_random_features_approach_the_kernel(rng):
     """Squared distances of kernel NP-PER and of kernel RCA with a ridge, by eight and by 512 frequencies."""
     x, groups = rng.normal(size=(12, 5)), GROUPS
