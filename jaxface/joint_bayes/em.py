@@ -180,9 +180,11 @@ def diagnosis(
     single = (k <= people) & (largest <= smallest * (1 + 8 * machine.eps(stats.rows.dtype)))
     # The likelihood grows without bound as T_eps vanishes in a direction in which nobody's several images differ.
     squares = (stats.row_count[:, None] * rows_about(stats, init.mean) ** 2).sum(axis=0)
-    unbounded = has_no_prior & ((jitter > 0) | (k > people) & ~_definite(stats.within, squares))
+    # Rounding is that of the sums before the mean was subtracted.
+    within = psd.exceeds_rounding(stats.within, jnp.diagonal(stats.within) + squares)
+    unbounded = has_no_prior & ((jitter > 0) | (k > people) & ~within)
     covariances = [init.noise_cov] if prior is None else [init.noise_cov, prior.noise_cov]
-    definite = jnp.stack([_definite(cov, jnp.zeros_like(init.mean)) for cov in covariances]).all()
+    definite = jnp.stack([psd.exceeds_rounding(cov, jnp.diagonal(cov)) for cov in covariances]).all()
 
     # Sums of squares near the smallest number of the dtype have lost their digits; smaller ones are zero.
     scale = jnp.trace(stats.within) + squares.sum()
@@ -197,15 +199,6 @@ def diagnosis(
         (~definite, Status.NOT_PSD),
         (unbounded, Status.RANK_DEFICIENT),
     )
-
-
-def _definite(a: jax.Array, taken: jax.Array) -> jax.Array:
-    """Whether every Cholesky pivot exceeds the rounding of A, from whose diagonal `taken` `[d]` was subtracted.
-
-    Rounding is relative to the diagonal, and not to the trace, which would be more than everything in float32 if d is
-    above some thousands.
-    """
-    return least_pivot(a) > a.shape[0] * machine.eps(a.dtype) * (jnp.diagonal(a) + taken).max()  # false for NaN
 
 
 def _mix(source: jax.Array, target: jax.Array, prior_weight: jax.Array | float) -> jax.Array:

@@ -134,6 +134,17 @@ def test_duplicates_are_rank_deficient_and_finite(dtype, e_step, rng):
     assert np.isfinite(info.objective).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_direction_without_differences_is_told_whatever_the_rounding(dtype):
+    """Images of a person differ in three of four dimensions, mixed and in units of their own."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        within = rng.normal(size=(20, 3, 3)) @ rng.normal(size=(3, 4))
+        x = (within + rng.normal(size=(20, 1, 4))) * 10.0 ** rng.uniform(-2, 2, 4)
+        stats = draws.stats(list(x.astype(dtype)), x.mean(axis=(0, 1)).astype(dtype))
+        assert int(fit(stats, draws.start(stats), num_iters=1)[1].status) == Status.RANK_DEFICIENT
+
+
 def test_thousands_of_dimensions_in_float32_are_no_lack_of_rank():
     """Rounding is relative to the diagonal; relative to the trace even a multiple of I would count as singular."""
     d, zero = 3000, np.zeros((), np.float32)
