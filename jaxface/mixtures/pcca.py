@@ -267,15 +267,13 @@ def check_pairs(x: ArrayLike, y: ArrayLike, *, latent_dim: int) -> dict[str, int
 def _regular(mean: jax.Array, cov: jax.Array, ridge: jax.Array | float) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The covariance with its ridge; the largest variance that was added; whether the ridge was not enough.
 
-    Where the matrix is singular in spite of its ridge, sqrt(eps) of each dimension's variance is added. Pivots are
-    judged relative to the same variance, so a change of units makes no matrix singular.
+    Where the matrix is singular in spite of its ridge, sqrt(eps) of each dimension's variance is added. Eigenvalues are
+    judged with these variances scaled to one, so a change of units makes no matrix singular.
     """
-    d, eps = cov.shape[0], machine.eps(cov.dtype)
-    eye = jnp.eye(d, dtype=cov.dtype)
+    eye = jnp.eye(len(cov), dtype=cov.dtype)
     scale = typical_variance(jnp.diagonal(cov), mean)
     ridged = cov + ridge * scale * eye
     variance = jnp.where(is_not_constant(jnp.diagonal(ridged), mean), jnp.diagonal(ridged), scale)
-    pivots = jnp.diagonal(psd.cholesky(ridged)) ** 2
-    singular = ~((pivots / variance).min() > d * eps)  # true for NaN, where the factorisation failed
-    more = jnp.where(singular, eps**0.5 * variance, 0)
+    singular = ~psd.exceeds_rounding(ridged, variance)
+    more = jnp.where(singular, machine.eps(cov.dtype) ** 0.5 * variance, 0)
     return ridged + jnp.diag(more), ridge * scale + more.max(), singular

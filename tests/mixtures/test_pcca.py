@@ -82,6 +82,18 @@ def test_singular_views_end_in_a_status(dtype, rng):
         assert np.isfinite(draws.log_likelihood(model, left.astype(dtype), right.astype(dtype)))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_as_many_samples_as_dimensions_are_too_few(dtype):
+    """The moments of n samples about their mean have rank n - 1, however the last pivot is rounded."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x = (rng.normal(size=(20, 20)) * 10.0 ** rng.uniform(-2, 2, 20)) @ rng.normal(size=(20, 20))
+        y = rng.normal(size=(20, 2))
+        _, info = mixtures.closed_form(x.astype(dtype), y.astype(dtype), latent_dim=1)
+        assert int(info.status) == Status.RANK_DEFICIENT
+        assert float(info.jitter) > 0  # x has its ridge
+
+
 def test_a_ridge_mends_them_and_is_reported(rng):
     x, y = draws.pairs(rng)
     double = np.concatenate([x[:, :2], x[:, :2]], axis=1)
