@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxface.core import checks, guards, machine
-from jaxface.linalg import spectral
+from jaxface.linalg import distances, psd, spectral
 
 __all__ = ["default_rtol", "numerical_rank", "project_out", "qr_complement", "range_basis"]
 
@@ -46,16 +46,17 @@ def range_basis(factor: jax.Array, *, rtol: float | None = None) -> Complement:
 def qr_complement(inner: jax.Array, outer: jax.Array) -> Complement:
     """Null space of `inner [a, d]` inside the row space of `[inner; outer]`, width b, by one thin QR.
 
-    The last b columns of Q in `[inner' outer'] = Q R`. Exact and stable when the a + b rows are independent, which
-    `min |R_jj| > (a + b) eps max |R_jj|` checks; otherwise `is_reliable` is False.
+    The last b columns of Q in `[inner' outer'] = Q R`. Exact and stable when the a + b rows are independent: when the
+    least singular value of R is above `(a + b) eps` times the longest row. Otherwise `is_reliable` is False.
     """
     guards.assert_equal(inner.shape[1], outer.shape[1])
     checks.floating(inner=inner, outer=outer)
     rows = jnp.concatenate([inner, outer])
     guards.assert_axis_dimension_gteq(rows.T, 0, rows.shape[0])
     reflectors, scales = jnp.linalg.qr(jax.lax.stop_gradient(rows).T, mode="raw")
-    pivots = jnp.abs(jnp.diagonal(reflectors))
-    independent = pivots.min() > default_rtol(reflectors[:, : len(rows)]) * pivots.max()
+    lower = jnp.tril(reflectors[:, : len(rows)])  # R'
+    least = psd.least_eigenvalue(lower / distances.norm(lower).max())
+    independent = jnp.sqrt(least) > default_rtol(lower)
     # Only the last b columns of Q are formed, from the product of reflectors.
     width = outer.shape[0]
     last = jnp.eye(rows.shape[1], width, k=-inner.shape[0], dtype=rows.dtype)

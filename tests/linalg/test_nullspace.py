@@ -49,6 +49,16 @@ def test_duplicates_are_reported(rng, duplicate_of):
     assert not bool(nullspace.qr_complement(inner, outer).is_reliable)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dependent_rows_are_never_reliable(dtype):
+    """A row that the others nearly make up many times over leaves a pivot far above rounding."""
+    complement = jax.jit(nullspace.qr_complement)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        rows = rng.normal(size=(5, 4)) @ rng.normal(size=(4, 10)) * 10.0 ** rng.uniform(-2, 2, (5, 1))
+        assert not bool(complement(*np.split(rows.astype(dtype), [3])).is_reliable)
+
+
 @pytest.mark.parametrize("condition", [2e2, 3e3, 3e4])
 def test_qr_finds_the_rank_in_float32_where_scatter_eigenvalues_fail(rng, condition):
     num_groups, d = 30, 400
