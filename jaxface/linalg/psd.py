@@ -56,13 +56,16 @@ def is_definite(lower: jax.Array) -> jax.Array:
 
 
 def exceeds_rounding(a: jax.Array, variance: jax.Array) -> jax.Array:
-    """`is_definite` of A `[d, d]` whose rounding is that of larger numbers, of these variances `[d]`."""
+    """Whether A `[d, d]`, its axes scaled so that these variances `[d]` are one, exceeds rounding; False for NaN.
+
+    The variances are the diagonal of A, or those of the larger sums whose difference A is.
+    """
     a, scale = jax.lax.stop_gradient((a, jnp.sqrt(variance)))
     return least_eigenvalue(cholesky(a / scale[:, None] / scale[None, :])) > _rounding(len(a), a.dtype)
 
 
 def _rounding(d: int, dtype: DTypeLike) -> float:
-    """How far it moves the eigenvalues of a matrix with ones on the diagonal: by d errors that are independent."""
+    """How far rounding moves an eigenvalue of a matrix with ones on its diagonal: d independent errors."""
     return 4 * math.sqrt(d) * machine.eps(dtype)
 
 
