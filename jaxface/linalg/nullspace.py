@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxface.core import checks, guards, machine
-from jaxface.linalg import distances, psd, spectral
+from jaxface.linalg import psd, spectral
 
 __all__ = ["default_rtol", "numerical_rank", "project_out", "qr_complement", "range_basis"]
 
@@ -47,7 +47,7 @@ def qr_complement(inner: jax.Array, outer: jax.Array) -> Complement:
     """Null space of `inner [a, d]` inside the row space of `[inner; outer]`, width b, by one thin QR.
 
     The last b columns of Q in `[inner' outer'] = Q R`. Exact and stable when the a + b rows are independent: when the
-    least singular value of R is above `(a + b) eps` times the longest row. Otherwise `is_reliable` is False.
+    least singular value of R is above `(a + b) eps` times its largest entry. Otherwise `is_reliable` is False.
     """
     guards.assert_equal(inner.shape[1], outer.shape[1])
     checks.floating(inner=inner, outer=outer)
@@ -55,7 +55,7 @@ def qr_complement(inner: jax.Array, outer: jax.Array) -> Complement:
     guards.assert_axis_dimension_gteq(rows.T, 0, rows.shape[0])
     reflectors, scales = jnp.linalg.qr(jax.lax.stop_gradient(rows).T, mode="raw")
     lower = jnp.tril(reflectors[:, : len(rows)])  # R'
-    least = psd.least_eigenvalue(lower / distances.norm(lower).max())
+    least = psd.least_eigenvalue(lower / jnp.abs(lower).max())
     independent = jnp.sqrt(least) > default_rtol(lower)
     # Only the last b columns of Q are formed, from the product of reflectors.
     width = outer.shape[0]

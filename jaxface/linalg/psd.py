@@ -11,7 +11,7 @@ import numpy as np
 from jax.typing import DTypeLike
 
 from jaxface.core import checks, machine
-from jaxface.linalg import distances, triangular
+from jaxface.linalg import triangular
 
 __all__ = [
     "add_ridge",
@@ -51,7 +51,8 @@ def is_definite(lower: jax.Array) -> jax.Array:
 
     By its least eigenvalue: the last pivot of a singular matrix is the larger the more that axis depends on the others.
     """
-    scaled = distances.normalize(jax.lax.stop_gradient(lower))
+    lower = jax.lax.stop_gradient(lower)
+    scaled = lower / jnp.linalg.norm(lower, axis=1)[:, None]
     return least_eigenvalue(scaled) > _rounding(len(lower), lower.dtype)
 
 
@@ -71,10 +72,16 @@ def _rounding(d: int, dtype: DTypeLike) -> float:
 
 def least_eigenvalue(lower: jax.Array) -> jax.Array:
     """About the least eigenvalue of LL', never below it, from L `[d, d]`: three steps of inverse iteration."""
-    vector = jnp.cos(jnp.arange(len(lower), dtype=lower.dtype))
+    found = jnp.cos(jnp.arange(len(lower), dtype=lower.dtype))
     for _ in range(3):
-        vector = triangular.solve_product(lower, vector / distances.norm(vector))  # squares of 1 / eps^3 overflow
-    return 1 / distances.norm(vector)
+        vector = _to_unit(found)
+        found = triangular.solve_product(lower, vector)
+    unit = _to_unit(found)  # the square of the inverse of what is below rounding would overflow
+    return jnp.linalg.norm(vector) / (jnp.abs(found).max() * jnp.linalg.norm(unit))
+
+
+def _to_unit(vector: jax.Array) -> jax.Array:
+    return vector / jnp.abs(vector).max()
 
 
 def check_covariance(name: str, cov: jax.Array, *, unit: jax.Array | None = None) -> None:
