@@ -139,7 +139,7 @@ def coral(model: JointBayes, target: Target, *, root: Root = equivariant_root) -
 def _coral(model: JointBayes, target: Target, *, root: Root) -> tuple[JointBayes, FitInfo]:
     a = root(_total(model), target.covariance)
     identity_cov, noise_cov = (a @ each @ a.T for each in (model.identity_cov, model.noise_cov))
-    # The root of what is rounding in C is far more than rounding in A.
+    # C itself is judged: what is rounding in C is no longer rounding in its root.
     return _adapted(model, target, identity_cov, noise_cov, psd.is_definite(psd.cholesky(target.covariance)))
 
 

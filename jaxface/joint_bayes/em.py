@@ -181,8 +181,8 @@ def diagnosis(
     # The likelihood grows without bound as T_eps vanishes in a direction in which nobody's several images differ.
     squares = (stats.row_count[:, None] * rows_about(stats, init.mean) ** 2).sum(axis=0)
     # Rounding is that of the sums before the mean was subtracted.
-    within = psd.exceeds_rounding(stats.within, jnp.diagonal(stats.within) + squares)
-    unbounded = has_no_prior & ((jitter > 0) | (k > people) & ~within)
+    within_is_definite = psd.exceeds_rounding(stats.within, jnp.diagonal(stats.within) + squares)
+    unbounded = has_no_prior & ((jitter > 0) | (k > people) & ~within_is_definite)
     covariances = [init.noise_cov] if prior is None else [init.noise_cov, prior.noise_cov]
     definite = jnp.stack([psd.exceeds_rounding(cov, jnp.diagonal(cov)) for cov in covariances]).all()
 

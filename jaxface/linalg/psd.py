@@ -49,7 +49,8 @@ def cholesky(a: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
 def is_definite(lower: jax.Array) -> jax.Array:
     """Whether LL' with all variances scaled to one, from L `[d, d]`, exceeds rounding; False for NaN.
 
-    By its least eigenvalue: the last pivot of a singular matrix is the larger the more that axis depends on the others.
+    Judged by the least eigenvalue. In a singular matrix rounding may leave every pivot far larger: where one axis is a
+    combination of the others with large coefficients.
     """
     lower = jax.lax.stop_gradient(lower)
     scaled = lower / jnp.linalg.norm(lower, axis=1)[:, None]

@@ -39,7 +39,7 @@ def test_not_positive_definite_gives_nan_and_no_exception():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("n", "d"), [(2, 2), (2, 3), (3, 3), (3, 4), (7, 8), (18, 20), (30, 40)])
-def test_fewer_images_than_dimensions_are_never_definite(n, d, dtype):
+def test_too_few_images_are_never_definite(n, d, dtype):
     """n centred images have rank n - 1 at most, whatever the units of the axes and however they are mixed."""
     factor, definite = jax.jit(psd.cholesky), jax.jit(psd.is_definite)
     for seed in range(40):

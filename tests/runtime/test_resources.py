@@ -118,9 +118,9 @@ def test_quick_compilation_leaves_the_flags_of_the_user_and_of_other_versions(mo
     assert "--xla_backend_optimization_level=0" in os.environ["XLA_FLAGS"].split()
 
 
-@pytest.mark.skipif(bool(importlib.metadata.entry_points(group="jax_plugins")), reason="flags are for machines without")
+@pytest.mark.skipif(bool(importlib.metadata.entry_points(group="jax_plugins")), reason="no flags for an accelerator")
 def test_quick_compilation_has_flags_for_this_version():
-    """Every version that the project can be installed with compiles with them; a wrong one would end the process."""
+    """And this jaxlib compiles with them: a flag that it does not know would end the process."""
     code = (
         "from jaxface.runtime import resources\n"
         "resources.compile_quickly()\n"
