@@ -55,7 +55,8 @@ def gaussian_divergence(source: jax.Array, target: jax.Array) -> jax.Array:
     eps = machine.eps(source.dtype)
 
     def has_full_rank(cov: jax.Array) -> jax.Array:
-        return jnp.diagonal(psd.cholesky(cov)).min() ** 2 > d * eps * jnp.trace(cov)  # false for NaN
+        cov = jax.lax.stop_gradient(cov)
+        return psd.least_eigenvalue(psd.cholesky(cov)) > d * eps * jnp.trace(cov)  # false for NaN
 
     # Rounding enters as eps / ridge and bias as the ridge itself. Two zero matrices agree for every ridge.
     ridge = jnp.where(scale > 0, eps ** (2 / 3) * scale, 1)
