@@ -112,9 +112,9 @@ def report(solution: jax.Array, data: Any, jitter: jax.Array | float = 0.0) -> F
 
 
 def penalized_solve(a: jax.Array, b: jax.Array, penalty: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """`(A + r I)^-1 B`, or B itself if A and r are zero, and the number added to the diagonal."""
+    """`(A + r I)^-1 B`, B itself if A and r are zero or NaN if r is below rounding, and the number added to A."""
     added = jnp.where((jnp.trace(a) > 0) | (penalty > 0), penalty, 1).astype(a.dtype)
-    return psd.solve(a + added * jnp.eye(a.shape[0], dtype=a.dtype), b), added
+    return psd.solve_definite(a + added * jnp.eye(a.shape[0], dtype=a.dtype), b), added
 
 
 def _principal(centered: jax.Array, num_components: int) -> tuple[jax.Array, jax.Array, jax.Array]:

@@ -23,6 +23,7 @@ __all__ = [
     "log_density",
     "log_det",
     "solve",
+    "solve_definite",
     "symmetrize",
 ]
 
@@ -112,6 +113,12 @@ def _has_cholesky(a: np.ndarray) -> bool:
 def solve(a: jax.Array, b: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
     """`(A + ridge (tr A / d) I)^-1 B` for b `[d]` or `[d, k]`."""
     return triangular.solve_product(cholesky(a, ridge=ridge), b)
+
+
+def solve_definite(a: jax.Array, b: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:
+    """`solve`, with NaN where the matrix does not exceed rounding, for there the solution is rounding too."""
+    lower = cholesky(a, ridge=ridge)
+    return jnp.where(is_definite(lower), triangular.solve_product(lower, b), jnp.nan)
 
 
 def log_det(a: jax.Array, *, ridge: jax.Array | float = 0.0) -> jax.Array:

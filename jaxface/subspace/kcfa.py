@@ -63,7 +63,7 @@ def _fit(
 ) -> tuple[KernelMap, FitInfo]:
     answers = jax.nn.one_hot(labels, num_classes, dtype=x.dtype)
     k, ridge = kernel(x, x), jnp.asarray(ridge, x.dtype)
-    filters = psd.solve(k, answers, ridge=ridge)
+    filters = psd.solve_definite(k, answers, ridge=ridge)
     status = fitinfo.diagnose((~fitinfo.all_finite(filters), Status.NOT_PSD))
     fitted = KernelMap(kernel=kernel, train=x, coefficients=filters, offset=jnp.zeros(num_classes, x.dtype))
     jitter = ridge * jnp.trace(k) / len(k)

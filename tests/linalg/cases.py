@@ -88,6 +88,7 @@ CASES = [
     Case(psd.least_eigenvalue, lambda r: (np.linalg.cholesky(spd(r)),), grad=(0,), factor=10),
     Case(psd.solve, lambda r: (spd(r), r.normal(size=(5, 2))), {"ridge": 0.01}, grad=(0, 1), factor=10),
     Case(psd.solve, lambda r: (spd(r), r.normal(size=5)), grad=(0, 1), factor=10, variant="vector"),
+    Case(psd.solve_definite, lambda r: (spd(r), r.normal(size=(5, 2))), {"ridge": 0.01}, grad=(0, 1), factor=10),
     Case(psd.log_det, lambda r: (spd(r),), {"ridge": 0.01}, grad=(0,)),
     Case(psd.log_density, lambda r: (spd(r), r.normal(size=5)), grad=(0, 1), factor=10),
     Case(triangular.solve, lambda r: (lower(r), r.normal(size=(4, 2))), grad=(0, 1)),

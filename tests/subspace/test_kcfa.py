@@ -96,6 +96,18 @@ def test_a_ridge_below_the_precision_says_so(rng):
     assert filters.coefficients.dtype == np.float32
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_same_photo_of_two_people_needs_a_ridge(dtype):
+    """A kernel with twice the same row, in the rounding of 40 draws."""
+    for seed in range(40):
+        x = people(np.random.default_rng(seed)).astype(dtype)
+        x[13] = x[2]
+        filters, info = fitted(x, 1e-2 * np.finfo(dtype).eps)
+        assert int(info.status) == Status.NOT_PSD
+        assert np.isnan(filters.coefficients).all()
+        assert int(fitted(x, 1e3 * np.finfo(dtype).eps)[1].status) == Status.OK
+
+
 def test_bad_input(rng):
     x = people(rng)
     with pytest.raises(ValueError, match=r"num_classes must be at least 2 \(one class has no other to be told from\)"):
