@@ -21,6 +21,7 @@ from jax._src import array, pjit  # where every call of a program passes; there 
 from jax._src.interpreters import pxla
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive, primitives
 
+from jaxface import linalg
 from tests.numpy_forms import FORMS, Arrays
 
 
@@ -145,7 +146,7 @@ def evaluate(fn: Callable[..., Any], *args: Any) -> Any:
     return traced(fn, *args)(*args)
 
 
-JAX = str(pathlib.Path(jax.__file__).parent)
+JAX, LINALG = (str(pathlib.Path(module.__file__ or "").parent) for module in (jax, linalg))
 MOST_EQUATIONS, MOST_STEPS = 40, 2000  # of a function, and of its loops
 
 
@@ -188,9 +189,9 @@ def called_by(eqn: JaxprEqn) -> Jaxpr:
     return getattr(called, "jaxpr", called)
 
 
-def is_of_jax(jaxpr: Jaxpr) -> bool:
-    """Whether the function that was traced is one of JAX, as `jnp.add` is."""
-    return (jaxpr.debug_info.func_filename or "").startswith(JAX)
+def is_of(folders: tuple[str, ...], jaxpr: Jaxpr) -> bool:
+    """Whether the function that was traced stands in one of these folders, as `jnp.add` stands in JAX's."""
+    return (jaxpr.debug_info.func_filename or "").startswith(folders)
 
 
 def is_here(x: Any) -> bool:
@@ -231,13 +232,16 @@ def operation(primitive: Primitive, plain: Callable[..., Any]) -> Callable[..., 
 
 
 @contextlib.contextmanager
-def simple_operations() -> Iterator[None]:
-    """Within it, outside of a program, NumPy does the operations of JAX and its functions that consist of them."""
+def simple_operations(*, folders: tuple[str, ...] = (JAX,)) -> Iterator[None]:
+    """Within it, outside of a program, NumPy does the operations of JAX and the functions that consist of them.
+
+    The functions are those of modules in `folders`.
+    """
     own = {primitive: primitive.impl for primitive in vars(primitives).values() if is_operation(primitive)}
     for primitive, impl in own.items():
         primitive.def_impl(operation(primitive, impl))
     try:
-        with simple_functions():
+        with simple_functions(folders):
             yield
     finally:
         for primitive, impl in own.items():
@@ -257,7 +261,7 @@ def on_device(x: Any, aval: Any) -> jax.Array:
 
 
 @contextlib.contextmanager
-def simple_functions() -> Iterator[None]:
+def simple_functions(folders: tuple[str, ...]) -> Iterator[None]:
     """Functions such as `jnp.add`, which call a program; only where this version of JAX is known to do it so."""
     if not jax.__version__.startswith("0.10."):
         yield
@@ -266,7 +270,7 @@ def simple_functions() -> Iterator[None]:
 
     def stand_in(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
         traced = jaxpr.jaxpr
-        if not (is_of_jax(traced) and is_simple(traced) and all(map(is_here, args))):
+        if not (is_of(folders, traced) and is_simple(traced) and all(map(is_here, args))):
             return plain(*args, jaxpr=jaxpr, **params)
         with np.errstate(all="ignore"):
             out = run(traced, jaxpr.consts, args)

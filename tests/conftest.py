@@ -61,8 +61,6 @@ BY_NUMPY = (
     *("sparse", "hallucination", "verifier", "experiments", "docs", "test_fit_reports"),
 )
 BY_XLA = (
-    # Compare an eager function with its program to the last bit, or forbid to trace anything.
-    *("ensembles/test_inputs.py", "ensembles/test_lda_member.py", "ensembles/test_members.py"),
     # As everybody has them: a study from end to end, and the pages that a reader begins with.
     "experiments/test_runs.py::test_runs_reports_then_does_nothing_and_refuses_a_changed_photo[verify]",
     "docs/test_pages.py::test_page_runs[quickstart.md]",
@@ -72,17 +70,18 @@ BY_XLA = (
 
 @pytest.fixture(autouse=True)
 def eager_by_numpy(request: pytest.FixtureRequest) -> Iterator[None]:
-    """In these rooms, NumPy does what JAX has small functions for outside of a program: four programs of five.
+    """In these rooms, NumPy does what JAX and `linalg` have small functions for outside of a program: four of five.
 
-    What is jitted, as every fit and matrix is, is XLA's, and the table of transformations compares the two for every
-    public function. `EAGER=xla make test` leaves all of it to XLA.
+    What else is jitted, as every fit and matrix is, is XLA's. So is all of `linalg` in its own tests, and the table of
+    transformations compares the two for every public function. `EAGER=xla make test` leaves all of it to XLA.
     """
     place = f"{request.path.relative_to(pathlib.Path(__file__).parent).as_posix()}::{request.node.name}"
     is_by_numpy = place.startswith(BY_NUMPY) and not place.startswith(BY_XLA)
     if os.environ.get("EAGER") == "xla" or not is_by_numpy:
         yield
         return
-    with by_numpy.simple_operations():
+    of_linalg = () if place.startswith("linalg") else (by_numpy.LINALG,)
+    with by_numpy.simple_operations(folders=(by_numpy.JAX, *of_linalg)):
         yield
 
 

@@ -170,6 +170,24 @@ def split(x: np.ndarray, *, sizes: Any, axis: int) -> list[np.ndarray]:
     return np.split(x, np.cumsum(sizes)[:-1], axis=axis)
 
 
+def iota_2x32_shape(*, shape: Any) -> list[np.ndarray]:
+    """Whole numbers of 64 bits from zero on, as their upper and their lower half."""
+    numbers = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
+    return [(numbers >> np.uint64(32)).astype(np.uint32), numbers.astype(np.uint32)]
+
+
+def threefry2x32(first: np.ndarray, second: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+    """Threefry-2x32 in 20 rounds (Salmon et al., 2011): two counters, mixed with a key of two words."""
+    keys = first, second, first ^ second ^ np.uint32(0x1BD11BDA)
+    x, y = x + keys[0], y + keys[1]
+    for group in range(5):
+        for turn in (13, 15, 26, 6) if group % 2 == 0 else (17, 29, 16, 24):
+            x = x + y
+            y = (y << np.uint32(turn) | y >> np.uint32(32 - turn)) ^ x
+        x, y = x + keys[(group + 1) % 3], y + keys[(group + 2) % 3] + np.uint32(group + 1)
+    return [x, y]
+
+
 FORMS: dict[str, Callable[..., Any]] = {
     "argmax": lambda x, *, axes, index_dtype: np.argmax(x, axis=axes[0]).astype(index_dtype),
     "argmin": lambda x, *, axes, index_dtype: np.argmin(x, axis=axes[0]).astype(index_dtype),
@@ -189,6 +207,7 @@ FORMS: dict[str, Callable[..., Any]] = {
     "gather": array_indices.gather,
     "integer_pow": lambda x, *, y: x**y,
     "iota": iota,
+    "iota_2x32_shape": iota_2x32_shape,
     "optimization_barrier": lambda *operands: list(operands),
     "pad": pad,
     "reduce_max": extreme(np.maximum, least),
@@ -208,6 +227,7 @@ FORMS: dict[str, Callable[..., Any]] = {
     "split": split,
     "squeeze": lambda x, *, dimensions: x.squeeze(tuple(dimensions)),
     "stack": lambda *parts, axis: np.stack(parts, axis),
+    "threefry2x32": threefry2x32,
     "tile": lambda x, *, reps: np.tile(x, reps),
     "transpose": lambda x, *, permutation: x.transpose(permutation),
     "triangular_solve": triangular_solve,
@@ -216,13 +236,13 @@ FORMS: dict[str, Callable[..., Any]] = {
 ELEMENTWISE = {
     "abs": np.abs, "add": np.add, "add_any": np.add, "and": np.bitwise_and, "atan2": np.arctan2, "ceil": np.ceil,
     "copy": np.array, "copy_p": np.array, "cos": np.cos, "cosh": np.cosh, "digamma": scipy.special.digamma,
-    "div": quotient, "eq": np.equal, "erf": scipy.special.erf, "erfc": scipy.special.erfc, "exp": np.exp,
-    "exp2": np.exp2, "expm1": np.expm1, "floor": np.floor, "ge": np.greater_equal, "gt": np.greater,
-    "is_finite": np.isfinite, "le": np.less_equal, "lgamma": scipy.special.gammaln, "log": np.log, "log1p": np.log1p,
-    "logistic": scipy.special.expit, "lt": np.less, "max": np.maximum, "min": np.minimum, "mul": np.multiply,
-    "name": np.array, "ne": np.not_equal, "neg": np.negative, "not": np.bitwise_not, "or": np.bitwise_or,
-    "pow": lambda x, y: np.power(x, y).astype(x.dtype), "rem": remainder, "rsqrt": lambda x: 1 / np.sqrt(x),
-    "shift_left": np.left_shift, "shift_right_arithmetic": np.right_shift,
+    "div": quotient, "eq": np.equal, "erf": scipy.special.erf, "erf_inv": scipy.special.erfinv,
+    "erfc": scipy.special.erfc, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "floor": np.floor,
+    "ge": np.greater_equal, "gt": np.greater, "is_finite": np.isfinite, "le": np.less_equal,
+    "lgamma": scipy.special.gammaln, "log": np.log, "log1p": np.log1p, "logistic": scipy.special.expit, "lt": np.less,
+    "max": np.maximum, "min": np.minimum, "mul": np.multiply, "name": np.array, "ne": np.not_equal, "neg": np.negative,
+    "not": np.bitwise_not, "or": np.bitwise_or, "pow": lambda x, y: np.power(x, y).astype(x.dtype), "rem": remainder,
+    "rsqrt": lambda x: 1 / np.sqrt(x), "shift_left": np.left_shift, "shift_right_arithmetic": np.right_shift,
     "shift_right_logical": shift_right_logical, "sign": np.sign, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt,
     "square": np.square, "stop_gradient": np.array, "sub": np.subtract, "tan": np.tan, "tanh": np.tanh,
     "xor": np.bitwise_xor,

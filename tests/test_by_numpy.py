@@ -103,8 +103,21 @@ def loops(x, n):
     ]
 
 
+def draws(x, n):
+    key = jax.random.key(7)
+    keys = jax.random.split(jax.random.fold_in(key, n[1]), (2, 3))
+    bits = [jax.vmap(lambda k, t=t: jax.random.bits(k, (3,), t))(keys[0]) for t in (jnp.uint8, jnp.uint32, jnp.uint64)]
+    return [
+        (bits, jax.random.key_data(keys), jax.random.key_data(jax.vmap(jax.random.fold_in, (None, 0))(key, n))),
+        (jax.random.permutation(key, 40), jax.random.permutation(key, x), jax.random.randint(key, (9,), -5, 5)),
+        (jax.random.uniform(key, x.shape, x.dtype), jax.random.normal(key, x.shape, x.dtype), jax.random.gumbel(key)),
+        (jax.random.choice(key, 20, (5,), replace=False), jax.random.rademacher(key, (6,)), jax.random.bernoulli(key)),
+        jax.lax.erf_inv(x / 9),
+    ]
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("fn", [shapes_and_types, along_axes, at_indices, matrices, loops])
+@pytest.mark.parametrize("fn", [shapes_and_types, along_axes, at_indices, matrices, loops, draws])
 def test_a_traced_function_has_the_results_of_its_program(fn, dtype, rng):
     x, n = rng.normal(size=(5, 4)).astype(dtype), np.array([3, 5, 1, 0, -4, 7], np.int32)
     expected = jax.jit(fn)(x, n)
@@ -124,6 +137,7 @@ def test_operations_outside_of_a_program_keep_their_types(rng):
             jax.lax.scan(lambda total, row: (total, jnp.linalg.cholesky(total + row[0] ** 2)), jnp.eye(3), x),
             (x + 1, x * n[1], n + 1, n / 2, n.sum(), jnp.cumsum(n), x.mean(), jnp.where(x > 0, x, 0)),
             (jnp.argmax(x, 1), n > 2, (n > 2).sum(), x.astype(jnp.int8), x @ x.T, x[n[:2]], jnp.median(x)),
+            jax.tree.leaves(draws(x, n)),
             (jnp.linalg.norm(x, axis=1), jnp.asarray(2.0) * x, jnp.exp(2.0), jnp.stack([x, x]), x**2, 2**n),
         ]
 
