@@ -29,7 +29,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(__file__).parents[1] / ".pytest_cache" / "xla"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 jax.config.update("jax_traceback_in_locations_limit", 0)  # lines of source within programs, which nobody reads here
-gc.set_threshold(200_000, 50, 100)  # tracing makes many objects and no cycles
+gc.disable()  # tracing makes many objects and next to no cycles; these are collected when programs are forgotten
 threadpoolctl.threadpool_limits(1, user_api="blas")
 hypothesis.settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
 hypothesis.settings.load_profile("repeatable")
