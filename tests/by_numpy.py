@@ -147,7 +147,7 @@ def evaluate(fn: Callable[..., Any], *args: Any) -> Any:
 
 
 JAX, LINALG = (str(pathlib.Path(module.__file__ or "").parent) for module in (jax, linalg))
-MOST_EQUATIONS, MOST_STEPS = 40, 2000  # of a function, and of its loops
+MOST_EQUATIONS, MOST_STEPS = 50, 2000  # of a function, and of its loops
 
 
 @functools.lru_cache(maxsize=10_000)

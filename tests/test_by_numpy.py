@@ -6,8 +6,11 @@ import jax.scipy.special
 import numpy as np
 import pytest
 
+from jaxface.linalg import distances, scaling
 from tests import by_numpy
 from tests.tolerances import assert_close
+
+COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 def shapes_and_types(x, n):
@@ -147,3 +150,22 @@ def test_operations_outside_of_a_program_keep_their_types(rng):
     assert_close(found, expected)
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         assert (a.dtype, a.weak_type, a.sharding) == (b.dtype, b.weak_type, b.sharding)
+
+
+def test_small_functions_of_linalg_make_no_program(rng):
+    x, made = jnp.asarray(rng.normal(size=(7, 3))), []
+
+    def several():
+        return distances.normalize(x), distances.squared_distance_matrix(x, x), scaling.shifted(x, scaling.exponent(x))
+
+    expected = several()
+    jax.clear_caches()
+    jax.monitoring.register_event_duration_secs_listener(lambda event, _, **__: made.append(event))
+    try:
+        with by_numpy.simple_operations(folders=(by_numpy.JAX, by_numpy.LINALG)):
+            assert_close(several(), expected)
+        assert COMPILED not in made
+        several()
+        assert COMPILED in made
+    finally:
+        jax.monitoring.clear_event_listeners()
