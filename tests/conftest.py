@@ -36,11 +36,12 @@ hypothesis.settings.load_profile("repeatable")
 
 
 def keep_to_one_core() -> None:
-    """Where every worker has a core of its own: threads that wander between two cores cost a twentieth of the time."""
+    """Where there are as many cores as workers: threads that wander between the cores cost time."""
     worker, count = os.environ.get("PYTEST_XDIST_WORKER", ""), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     if worker and len(cores) == int(count):
-        os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw"))]})
+        number = int(worker.removeprefix("gw"))  # gw2 and more stand in for workers that crashed
+        os.sched_setaffinity(0, {cores[number % len(cores)]})
 
 
 keep_to_one_core()  # JAX makes its threads with the first array
@@ -80,7 +81,7 @@ BY_XLA = (
 
 @pytest.fixture(autouse=True)
 def eager_by_numpy(request: pytest.FixtureRequest) -> Iterator[None]:
-    """In these rooms, NumPy does what JAX and `linalg` have small functions for outside of a program: four of five.
+    """In these rooms, NumPy does what JAX and `linalg` have small functions for outside of a program.
 
     What else is jitted, as every fit and matrix is, is XLA's. So is all of `linalg` in its own tests, and the table of
     transformations compares the two for every public function. `EAGER=xla make test` leaves all of it to XLA.
@@ -100,7 +101,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20260711)
 
 
-ROOM_FOR_PROGRAMS = 850 * 2**20  # bytes; the suite compiles 20,000 programs, and a process may hold 65,530 memory maps
+ROOM_FOR_PROGRAMS = 850 * 2**20  # bytes; the suite compiles 7,000 programs, and a process may hold 65,530 memory maps
 memory_without_programs: int | None = None
 
 
@@ -139,5 +140,5 @@ def bound_memory() -> None:
 
 
 def pytest_runtest_teardown() -> None:
-    """After every test, for a single module compiles six thousand programs."""
+    """After every test, for a single module compiles a thousand programs."""
     bound_memory()

@@ -159,8 +159,12 @@ def test_small_functions_of_linalg_make_no_program(rng):
         return distances.normalize(x), distances.squared_distance_matrix(x, x), scaling.shifted(x, scaling.exponent(x))
 
     expected = several()
+
+    def listen(event, _, **__):
+        made.append(event)
+
     jax.clear_caches()
-    jax.monitoring.register_event_duration_secs_listener(lambda event, _, **__: made.append(event))
+    jax.monitoring.register_event_duration_secs_listener(listen)
     try:
         with by_numpy.simple_operations(folders=(by_numpy.JAX, by_numpy.LINALG)):
             assert_close(several(), expected)
@@ -168,4 +172,4 @@ def test_small_functions_of_linalg_make_no_program(rng):
         several()
         assert COMPILED in made
     finally:
-        jax.monitoring.clear_event_listeners()
+        jax.monitoring.unregister_event_duration_listener(listen)

@@ -112,7 +112,10 @@ def report(solution: jax.Array, data: Any, jitter: jax.Array | float = 0.0) -> F
 
 
 def penalized_solve(a: jax.Array, b: jax.Array, penalty: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """`(A + r I)^-1 B`, B itself if A and r are zero or NaN if r is below rounding, and the number added to A."""
+    """`(A + r I)^-1 B`, and the number added to the diagonal.
+
+    B itself if A and r are zero; NaN where A + r I does not exceed rounding.
+    """
     added = jnp.where((jnp.trace(a) > 0) | (penalty > 0), penalty, 1).astype(a.dtype)
     return psd.solve_definite(a + added * jnp.eye(a.shape[0], dtype=a.dtype), b), added
 
